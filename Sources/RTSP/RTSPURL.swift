@@ -12,7 +12,7 @@ package struct RTSPURL: Hashable, Sendable {
 
     /// RTSP over TLS.
     package let isSecure: Bool
-    /// A host name or an address; IPv6 without brackets.
+    /// A host name or an address; IPv6 without brackets, with its zone (`fe80::1%eth0`).
     package let host: String
     package let port: UInt16
     /// Path and query with the leading slash; may be empty.
@@ -45,7 +45,8 @@ package struct RTSPURL: Hashable, Sendable {
             guard let close = authority.firstIndex(of: "]") else {
                 throw .invalidURL("the camera's IPv6 address has no closing bracket")
             }
-            host = String(authority[authority.index(after: authority.startIndex)..<close])
+            host = URLHost.parse(
+                bracketed: authority[authority.index(after: authority.startIndex)..<close])
             let behind = authority[authority.index(after: close)...]
             guard behind.isEmpty || behind.hasPrefix(":") else {
                 throw .invalidURL(
@@ -78,19 +79,21 @@ package struct RTSPURL: Hashable, Sendable {
     private var scheme: String { isSecure ? Self.secureScheme : Self.plainScheme }
 
     /// The URL for request lines.
-    package var text: String { "\(scheme)\(authority)\(path)" }
+    package var text: String { "\(scheme)\(authority(URLHost.requestText(host)))\(path)" }
+
+    /// The URL as users write it.
+    package var argument: String { "\(scheme)\(authority(URLHost.text(host)))\(path)" }
 
     /// The URL without the query, which may contain a password, for logs and status.
     package var summary: String {
         let end = path.firstIndex { "?&".contains($0) } ?? path.endIndex
         let shown = path[..<end]
-        return "\(scheme)\(authority)"
+        return "\(scheme)\(authority(URLHost.text(host)))"
             + (shown.lowercased().contains("password") ? "/…" : shown)
             + (end < path.endIndex ? "?…" : "")
     }
 
-    private var authority: String {
-        let name = host.contains(":") ? "[\(host)]" : host
+    private func authority(_ name: String) -> String {
         let usual = isSecure ? Self.securePort : Self.defaultPort
         return port == usual ? name : "\(name):\(port)"
     }

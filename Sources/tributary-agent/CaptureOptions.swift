@@ -141,7 +141,7 @@ struct CaptureOptions: ParsableArguments {
                 "--camera-ca and --camera-fingerprint cannot be combined: leave one out")
         }
         settings.cameraTrust = CameraTrust(
-            authorities: cameraCa, fingerprint: cameraFingerprint)
+            authorities: cameraCa, fingerprints: cameraFingerprint.map { [$0] } ?? [])
         if let cameraLogin {
             let inputs = [settings.video, settings.audio, settings.preview]
             guard inputs.contains(where: { $0?.isNetworkCamera == true }) else {

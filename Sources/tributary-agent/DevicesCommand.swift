@@ -16,7 +16,8 @@ struct DevicesCommand: ParsableCommand {
 
             --network sends a search (WS-Discovery) and asks the cameras that answer (ONVIF): model, clock, streams, and for \
             each stream the command that records it. Routers do not forward the search: name a camera of another network \
-            with --camera. Only the host that answers is asked, whatever addresses it states.
+            with --camera. Only the host that answers is asked, whatever addresses it states. A camera that states addresses \
+            with and without TLS is asked without it: name it with --camera https://HOST for TLS.
 
             With --network, the login goes as a digest to every device that answers and wants one. A hostile device can guess \
             a weak password from it, or use it at a camera with the same login: on a network that you do not trust, name the \
@@ -34,7 +35,8 @@ struct DevicesCommand: ParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Ask the camera at this address; can be repeated.", valueName: "host[:port]"))
+            "Ask the camera at this address, HOST[:PORT] or https://HOST[:PORT]; can be repeated.",
+            valueName: "address"))
     var camera: [String] = []
 
     @Option(
@@ -44,6 +46,22 @@ struct DevicesCommand: ParsableCommand {
             digest. Most cameras tell their streams only with a login.
             """, valueName: "file"))
     var cameraLogin: String?
+
+    @Option(
+        help: ArgumentHelp(
+            """
+            PEM file with the authorities that have signed the cameras' certificates, for https://. (default: those of the \
+            system)
+            """, valueName: "file"))
+    var cameraCa: String?
+
+    @Option(
+        help: ArgumentHelp(
+            """
+            SHA-256 fingerprint of a camera's certificate, for https://, instead of an authority: 64 hexadecimal digits; can be \
+            repeated. Cameras with other certificates are not asked.
+            """, valueName: "sha256"))
+    var cameraFingerprint: [CertificateFingerprint] = []
 
     @Option(help: "Wait this long for answers to the search, from 1s to 60s. (default: 3s)")
     var wait: TimeSpan?
@@ -61,6 +79,17 @@ struct DevicesCommand: ParsableCommand {
         if cameraLogin != nil, !network, camera.isEmpty {
             throw ValidationError(
                 "--camera-login is for --network and --camera: add one of them, or leave it out")
+        }
+        if cameraCa != nil || !cameraFingerprint.isEmpty {
+            if !network, camera.isEmpty {
+                throw ValidationError(
+                    "--camera-ca and --camera-fingerprint are for --network and --camera: add one of them, or leave them out"
+                )
+            }
+            if cameraCa != nil, !cameraFingerprint.isEmpty {
+                throw ValidationError(
+                    "--camera-ca and --camera-fingerprint cannot be combined: leave one out")
+            }
         }
         if wait != nil, !network {
             throw ValidationError("--wait is for --network: add that, or leave it out")
@@ -84,6 +113,18 @@ struct DevicesCommand: ParsableCommand {
             report.lines.forEach { print($0) }
         }
         if let silent { throw Failure(silent) }
+    }
+
+    /// Options of this command that the commands which record need, too.
+    private var recordingOptions: DeviceReport.RecordingOptions {
+        var trust: [String] = []
+        if let cameraCa { trust = ["--camera-ca", cameraCa] }
+        // Of several, it is not known which is this camera's.
+        if cameraFingerprint.count == 1 {
+            trust = ["--camera-fingerprint", cameraFingerprint[0].description]
+        }
+        return DeviceReport.RecordingOptions(
+            login: cameraLogin.map { ["--camera-login", $0] } ?? [], trust: trust)
     }
 
     /// Searches, and asks the found and the named cameras.
@@ -113,12 +154,14 @@ struct DevicesCommand: ParsableCommand {
         }
         let services = devices.compactMap(\.service)
         var answers = DeviceExamination.run(
-            services, login: login, agent: Version.software("tributary-agent"))[...]
+            services, login: login,
+            trust: CameraTrust(authorities: cameraCa, fingerprints: Set(cameraFingerprint)),
+            agent: Version.software("tributary-agent"))[...]
         var names = NetworkSourceNames()
         return devices.enumerated().map { place, device in
             let facts = device.service == nil ? nil : answers.popFirst()
             let own = DeviceReport.NetworkCamera(
-                device, facts, name: names.next(for: device, facts), loginFile: cameraLogin)
+                device, facts, name: names.next(for: device, facts), options: recordingOptions)
             guard place < camera.count, let facts, !facts.isAnswered else { return (own, nil) }
             let reason = facts.problem ?? "it does not answer"
             return (own, "--camera \(camera[place]): \(reason); check the address and the port")

@@ -34,6 +34,14 @@ extension DeviceReport {
         }
     }
 
+    /// Options of the printed commands.
+    struct RecordingOptions {
+        /// `--camera-login`.
+        var login: [String]
+        /// For streams over TLS.
+        var trust: [String]
+    }
+
     struct Stream: Encodable {
         var name: String
         var codec: String?
@@ -57,16 +65,20 @@ extension DeviceReport.NetworkCamera {
     /// - Parameters:
     ///   - facts: nil: it was not asked.
     ///   - name: for `--source`.
-    ///   - loginFile: for `--camera-login`.
-    init(_ device: DiscoveredDevice, _ facts: DeviceFacts?, name: String, loginFile: String?) {
-        let unreachable = "it states no address that can be used: it must begin with http://"
+    ///   - options: of the printed commands.
+    init(
+        _ device: DiscoveredDevice, _ facts: DeviceFacts?, name: String,
+        options: DeviceReport.RecordingOptions
+    ) {
+        let unreachable =
+            "it states no address that can be used: it must begin with http:// or https://"
         self.init(
             host: device.host, name: device.name, manufacturer: facts?.manufacturer,
             model: facts?.model ?? device.hardware, firmware: facts?.firmware,
             serial: facts?.serial, service: device.service?.text,
             clock: facts?.clock.map(DeviceReport.Clock.init),
             streams: (facts?.profiles ?? []).map {
-                DeviceReport.Stream($0, source: name, loginFile: loginFile)
+                DeviceReport.Stream($0, source: name, options: options)
             },
             obstacle: facts == nil ? unreachable : facts?.problem)
     }
@@ -91,18 +103,19 @@ extension DeviceReport.Clock {
 }
 
 extension DeviceReport.Stream {
-    init(_ profile: DeviceProfile, source: String, loginFile: String?) {
+    init(_ profile: DeviceProfile, source: String, options: DeviceReport.RecordingOptions) {
         let video = profile.video
         self.init(
             name: profile.name.isEmpty ? shellSafe(profile.token) : profile.name,
             codec: video?.codec, width: video.flatMap { $0.width > 0 ? $0.width : nil },
             height: video.flatMap { $0.height > 0 ? $0.height : nil }, rate: video?.rate,
             bitsPerSecond: video?.bitsPerSecond, keyframeInterval: video?.keyframeInterval,
-            sound: profile.audio?.codec, url: profile.url?.text, command: nil,
+            sound: profile.audio?.codec, url: profile.url?.argument, command: nil,
             obstacle: profile.obstacle)
         guard profile.isRecordable, let url = profile.url else { return }
-        var words = ["tributary-agent", "--source", source, "--video", url.text]
-        if let loginFile { words += ["--camera-login", loginFile] }
+        var words = ["tributary-agent", "--source", source, "--video", url.argument]
+        words += options.login
+        if url.isSecure { words += options.trust }
         command = words.map(shellWord).joined(separator: " ")
     }
 }

@@ -71,10 +71,36 @@ import Testing
         probe.receive(
             answer(to: identifier, addresses: "http://victim.example:8080/x"), from: "10.0.0.66")
         probe.receive(answer(to: identifier, addresses: "https://10.0.0.5/"), from: "10.0.0.5")
+        probe.receive(answer(to: identifier, addresses: "ftp://10.0.0.6/"), from: "10.0.0.6")
         #expect(
             probe.devices.map { $0.service?.text } == [
-                "http://10.0.0.9:82/b", "http://10.0.0.66:8080/x", nil,
+                "http://10.0.0.9:82/b", "http://10.0.0.66:8080/x", "https://10.0.0.5/", nil,
             ])
+    }
+
+    @Test func `a camera is listed once if it answers over IPv4 and IPv6`() throws {
+        var probe = probe()
+        let identifier = try identifier(probe.datagrams[0])
+        let link = "fe80::1%eth0"
+        probe.receive(answer(to: identifier, endpoint: "urn:uuid:both"), from: link)
+        probe.receive(answer(to: identifier, endpoint: "urn:uuid:both"), from: "10.0.0.7")
+        probe.receive(
+            answer(
+                to: identifier, endpoint: "urn:uuid:six",
+                addresses: "http://[2001:db8::1]/a http://[fe80::1]:81/b"), from: link)
+        // Identities that are unknown, and an IPv4 address that cannot be asked, hide nothing.
+        probe.receive(answer(to: identifier, endpoint: ""), from: "fe80::2%eth0")
+        probe.receive(answer(to: identifier, endpoint: ""), from: "10.0.0.8")
+        probe.receive(answer(to: identifier, endpoint: "urn:uuid:old"), from: "fe80::3%eth0")
+        probe.receive(
+            answer(to: identifier, endpoint: "urn:uuid:old", addresses: ""), from: "10.0.0.9")
+        #expect(
+            probe.devices.map(\.host) == [
+                "10.0.0.7", link, "fe80::2%eth0", "10.0.0.8", "fe80::3%eth0", "10.0.0.9",
+            ])
+        let service = try #require(probe.devices[1].service)
+        #expect(service.text == "http://[fe80::1%25eth0]:81/b" && service.host == link)
+        #expect(service.authority == "[fe80::1]:81", "other machines do not know the zone")
     }
 
     @Test func `what answers another search is ignored`() throws {
@@ -124,13 +150,33 @@ import Testing
         ("http://10.0.0.7", "http://10.0.0.7/"),
         ("HTTP://camera:8080/a?b#c", "http://camera:8080/a?b"),
         ("http://[fe80::1]:81/x", "http://[fe80::1]:81/x"), ("http://h:80/x", "http://h/x"),
+        ("https://h:443/x", "https://h/x"), ("HTTPS://h:80/", "https://h:80/"),
+        ("http://[fe80::1%25eth0]/", "http://[fe80::1%25eth0]/"),
+        ("http://[fe80::1%eth0]/", "http://[fe80::1%25eth0]/"),
     ])
     func `an address is taken apart`(text: String, whole: String) throws {
         #expect(try DeviceURL(parsing: text).text == whole)
     }
 
     @Test(arguments: [
-        "https://h/", "http://", "http:///x", "http://u:p@h/", "http://h:0/", "http://h:99999/",
+        ("camera", "http://camera/onvif/device_service"),
+        ("camera:81", "http://camera:81/onvif/device_service"),
+        ("https://camera", "https://camera/onvif/device_service"),
+        ("https://[fe80::1%eth0]:444", "https://[fe80::1%25eth0]:444/onvif/device_service"),
+    ])
+    func `a camera is named by its host, and by https for TLS`(place: String, whole: String) throws
+    {
+        #expect(try DeviceURL(deviceServiceOf: place).text == whole)
+    }
+
+    @Test(arguments: ["https://camera/path", "https://", "camera/", "ftp://camera", "u@camera"])
+    func `another address of a camera is refused`(place: String) {
+        #expect(throws: ONVIFError.self) { try DeviceURL(deviceServiceOf: place) }
+    }
+
+    @Test(arguments: [
+        "httpss://h/", "https://", "http://", "http:///x", "http://u:p@h/", "http://h:0/",
+        "http://h:99999/",
         "http://h:/", "http://[::1/", "http://[::1]x/", "http://h/\r\nX: y", "http://h/ä",
     ])
     func `an address that cannot be used is refused`(text: String) {

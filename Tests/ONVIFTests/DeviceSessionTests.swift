@@ -50,6 +50,25 @@ import Testing
             ])
     }
 
+    @Test func `services of a camera that is asked over TLS are asked over TLS`() throws {
+        var device = FakeDevice()
+        var session = DeviceSession(
+            service: try DeviceURL(deviceServiceOf: "https://10.0.0.7:8443"), login: nil,
+            agent: "test")
+        let nonce = [UInt8](repeating: 1, count: DeviceSession.nonceBytes)
+        var asked: [String] = []
+        while let request = session.next(utcNanoseconds: 0, nonce: nonce) {
+            asked.append(request.url.text)
+            session.answered(
+                try device.answer(request), sentUTCNanoseconds: 0, receivedUTCNanoseconds: 1,
+                nonce: nonce)
+        }
+        // The camera states http://192.168.1.2:8000/onvif/media2.
+        #expect(asked.last == "https://10.0.0.7:8443/onvif/media2")
+        #expect(asked.allSatisfy { $0.hasPrefix("https://10.0.0.7:8443/") })
+        #expect(session.facts.profiles.count == 2)
+    }
+
     @Test func `a stream is where the camera was asked, without the credentials that it states`()
         throws
     {

@@ -10,6 +10,12 @@ import Testing
         #expect(url.path == "/live/main?channel=1")
         #expect(try RTSPURL(parsing: "RTSP://camera").port == 554)
         #expect(try RTSPURL(parsing: "rtsp://[fe80::1]/x").text == "rtsp://[fe80::1]/x")
+        for zone in ["%25eth0", "%eth0"] {
+            let url = try RTSPURL(parsing: "rtsp://[fe80::1\(zone)]:8554/x")
+            #expect(url.host == "fe80::1%eth0" && url.argument == "rtsp://[fe80::1%25eth0]:8554/x")
+            // Other machines do not know the zone.
+            #expect(url.text == "rtsp://[fe80::1]:8554/x")
+        }
     }
 
     @Test func `rtsps has a port of its own, and stays encrypted in requests`() throws {

@@ -4,12 +4,13 @@ import Media
 package struct CameraTrust: Hashable, Sendable {
     /// PEM file of the trusted certificate authorities; nil: the system's.
     package var authorities: String?
-    /// SHA-256 of the camera's certificate, whose signature is then not checked; nil: it is checked by name and authority.
-    package var fingerprint: CertificateFingerprint?
+    /// SHA-256 of the certificates that a camera may have, whose signatures are then not checked; empty: a certificate is checked by
+    /// name and authority.
+    package var fingerprints: Set<CertificateFingerprint>
 
-    package init(authorities: String? = nil, fingerprint: CertificateFingerprint? = nil) {
+    package init(authorities: String? = nil, fingerprints: Set<CertificateFingerprint> = []) {
         self.authorities = authorities
-        self.fingerprint = fingerprint
+        self.fingerprints = fingerprints
     }
 }
 

@@ -5,7 +5,7 @@ package import RTSP
 import Synchronization
 import Threads
 
-/// Asks network cameras about themselves over HTTP.
+/// Asks network cameras about themselves over HTTP, and over HTTPS.
 package enum DeviceExamination {
     /// Time for a connection, and for an answer.
     private static let answerNanoseconds: Int64 = 5_000_000_000
@@ -16,16 +16,20 @@ package enum DeviceExamination {
     private static let bufferBytes = 65_536
 
     /// Asks several cameras side by side. Blocks; a camera costs 30 s at most.
+    /// - Parameter trust: for `https://`.
     /// - Returns: the answers, in order.
     package static func run(
-        _ services: [DeviceURL], login: CameraLogin?, agent: String
+        _ services: [DeviceURL], login: CameraLogin?, trust: CameraTrust = CameraTrust(),
+        agent: String
     ) -> [DeviceFacts] {
         let work = Work(count: services.count)
         let threads = (0..<min(mostThreads, services.count)).map { _ in
             let thread = JoinableThread()
             thread.start("ask camera") {
                 while let place = work.take() {
-                    work.give(examine(services[place], login: login, agent: agent), at: place)
+                    let session = DeviceSession(
+                        service: services[place], login: login, agent: agent)
+                    work.give(examine(session, trust), at: place)
                 }
             }
             return thread
@@ -63,15 +67,13 @@ package enum DeviceExamination {
         var results: [DeviceFacts] { state.withLock { $0.results } }
     }
 
-    private static func examine(
-        _ service: DeviceURL, login: CameraLogin?, agent: String
-    ) -> DeviceFacts {
-        var session = DeviceSession(service: service, login: login, agent: agent)
+    private static func examine(_ session: DeviceSession, _ trust: CameraTrust) -> DeviceFacts {
+        var session = session
         let end = SystemClock.monotonic.nowNanoseconds + cameraNanoseconds
         while let request = session.next(utcNanoseconds: utc, nonce: nonce()) {
             let sent = utc
             do throws(NetworkFailure) {
-                let response = try exchange(request, end)
+                let response = try exchange(request, trust, end)
                 session.answered(
                     response, sentUTCNanoseconds: sent, receivedUTCNanoseconds: utc,
                     nonce: nonce())
@@ -90,7 +92,7 @@ package enum DeviceExamination {
 
     /// Sends a request on a new connection, and waits for the response.
     private static func exchange(
-        _ request: DeviceRequest, _ end: Int64
+        _ request: DeviceRequest, _ trust: CameraTrust, _ end: Int64
     ) throws(NetworkFailure) -> HTTPResponse {
         let limit = min(end, SystemClock.monotonic.nowNanoseconds + answerNanoseconds)
         func isInTime() -> Bool { SystemClock.monotonic.nowNanoseconds < limit }
@@ -102,7 +104,10 @@ package enum DeviceExamination {
             let socket = try NetworkSocket.connected(
                 to: address, withinNanoseconds: answerNanoseconds, while: isInTime)
         else { throw late }
-        var unsent = request.bytes[...]
+        let tls =
+            request.url.isSecure ? try TLSConnection(host: request.url.host, trust: trust) : nil
+        try tls?.send(request.bytes)
+        var unsent = (tls?.takeOutgoing() ?? request.bytes)[...]
         var reader = HTTPResponseReader()
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: bufferBytes, alignment: 16)
         defer { buffer.deallocate() }
@@ -117,17 +122,28 @@ package enum DeviceExamination {
                 case .failure: unsent = []
                 }
             }
-            let reading = socket.receive(into: buffer)
-            if case .failed(let number) = reading {
+            var received: [UInt8] = []
+            var isClosed = false
+            switch socket.receive(into: buffer) {
+            case .nothing: continue
+            case .failed(let number):
                 throw NetworkFailure("the connection failed", errno: number)
+            case .closed: isClosed = true
+            case .received(let own): received = own.bytes
+            }
+            if let tls {
+                received = try tls.received(received)
+                unsent += tls.takeOutgoing()
+                guard tls.isEstablished || !isClosed else {
+                    throw NetworkFailure("it has ended the TLS handshake")
+                }
+                isClosed = isClosed || tls.isClosed
             }
             do throws(ONVIFError) {
-                if case .received(let received) = reading,
-                    let response = try reader.add(received.bytes)
-                {
+                if !received.isEmpty, let response = try reader.add(received) {
                     return response
                 }
-                if case .closed = reading { return try reader.close() }
+                if isClosed { return try reader.close() }
             } catch {
                 throw NetworkFailure("\(error)")
             }

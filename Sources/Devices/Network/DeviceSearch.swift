@@ -2,7 +2,7 @@ import Glibc
 import Media
 package import ONVIF
 
-/// Finds network cameras by WS-Discovery over IPv4 multicast.
+/// Finds network cameras by WS-Discovery over multicast.
 package enum DeviceSearch {
     /// Why no search is possible; the text names a remedy.
     package struct Failure: Error, Hashable, CustomStringConvertible {
@@ -50,25 +50,30 @@ package enum DeviceSearch {
     private static func none(_ interface: String?, _ all: [NetworkInterface]) -> String {
         let names = Set(all.map(\.name)).sorted().joined(separator: ", ")
         guard let interface else {
-            return "no network interface with IPv4 and multicast is up: name one with --interface"
+            return "no network interface with multicast is up: name one with --interface"
         }
         return
-            "there is no network interface '\(interface)' with an IPv4 address: use one of \(names)"
+            "there is no network interface '\(interface)' with an address: use one of \(names)"
     }
 
     private static func search(
         _ probe: inout DeviceProbe, _ interfaces: [NetworkInterface], _ waitNanoseconds: Int64
     ) throws(NetworkFailure) {
-        guard
-            let group = try NetworkAddress.find(
-                DeviceProbe.group, port: DeviceProbe.port, while: { false })
-        else { throw NetworkFailure("no multicast group") }
         var sockets: [Socket] = []
         for interface in interfaces {
+            let group =
+                switch interface.address {
+                case .version4: DeviceProbe.group
+                case .version6: "\(DeviceProbe.linkGroup)%\(interface.name)"
+                }
+            guard
+                let address = try NetworkAddress.find(
+                    group, port: DeviceProbe.port, while: { false })
+            else { throw NetworkFailure("no multicast group") }
             sockets.append(
                 Socket(
                     try NetworkSocket.multicast(
-                        through: interface.address, bufferBytes: bufferBytes)))
+                        through: interface.address, bufferBytes: bufferBytes), address))
         }
         let begin = SystemClock.monotonic.nowNanoseconds
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 65_536, alignment: 16)
@@ -81,7 +86,7 @@ package enum DeviceSearch {
             if sent < rounds, passed >= Int64(sent) * roundNanoseconds {
                 sent += 1
                 for datagram in probe.datagrams {
-                    for own in sockets { own.socket.send(datagram, to: group) }
+                    for own in sockets { own.socket.send(datagram, to: own.group) }
                 }
             }
             let next = sent < rounds ? Int64(sent) * roundNanoseconds : waitNanoseconds
@@ -101,10 +106,14 @@ package enum DeviceSearch {
         }
     }
 
-    /// A socket in a list.
+    /// A socket in a list, and the group to which it sends.
     private final class Socket {
         let socket: NetworkSocket
+        let group: NetworkAddress
 
-        init(_ socket: consuming NetworkSocket) { self.socket = socket }
+        init(_ socket: consuming NetworkSocket, _ group: NetworkAddress) {
+            self.socket = socket
+            self.group = group
+        }
     }
 }

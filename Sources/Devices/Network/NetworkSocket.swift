@@ -63,30 +63,45 @@ struct NetworkSocket: ~Copyable {
         return own
     }
 
-    /// A socket whose datagrams to multicast groups leave through the interface with an IPv4 address.
+    /// A socket whose datagrams to multicast groups leave through the interface with an address. Answers come to this address.
     static func multicast(
-        through address: in_addr, bufferBytes: Int32
+        through address: NetworkInterface.Address, bufferBytes: Int32
     ) throws(NetworkFailure) -> NetworkSocket {
-        let own = try open(AF_INET, SOCK_DGRAM)
+        switch address {
+        case .version4(var name):
+            name.sin_port = 0
+            return try multicast(
+                name, name.sin_addr, AF_INET, (Int32(IPPROTO_IP), IP_MULTICAST_IF), bufferBytes)
+        case .version6(var name):
+            name.sin6_port = 0
+            return try multicast(
+                name, name.sin6_scope_id, AF_INET6,
+                (Int32(IPPROTO_IPV6), IPV6_MULTICAST_IF), bufferBytes)
+        }
+    }
+
+    /// - Parameters:
+    ///   - name: to which the socket is bound.
+    ///   - interface: value of the option that selects the interface.
+    private static func multicast<Name, Interface>(
+        _ name: Name, _ interface: Interface, _ family: Int32, _ option: (Int32, Int32),
+        _ bufferBytes: Int32
+    ) throws(NetworkFailure) -> NetworkSocket {
+        let own = try open(family, SOCK_DGRAM)
         var size = bufferBytes
         setsockopt(
             own.descriptor, SOL_SOCKET, SO_RCVBUF, &size, socklen_t(MemoryLayout<Int32>.size))
-        var address = address
-        guard
+        let isSet = withUnsafePointer(to: interface) {
             setsockopt(
-                own.descriptor, Int32(IPPROTO_IP), IP_MULTICAST_IF, &address,
-                socklen_t(MemoryLayout<in_addr>.size)) == 0
-        else { throw NetworkFailure("no multicast", errno: errno) }
-        // Answers come to the address from which the search is sent.
-        var name = sockaddr_in()
-        name.sin_family = sa_family_t(AF_INET)
-        name.sin_addr = address
-        let status = withUnsafePointer(to: &name) { pointer in
+                own.descriptor, option.0, option.1, $0, socklen_t(MemoryLayout<Interface>.size))
+        }
+        guard isSet == 0 else { throw NetworkFailure("no multicast", errno: errno) }
+        let isBound = withUnsafePointer(to: name) { pointer in
             pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                bind(own.descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+                bind(own.descriptor, $0, socklen_t(MemoryLayout<Name>.size))
             }
         }
-        guard status == 0 else { throw NetworkFailure("no port for datagrams", errno: errno) }
+        guard isBound == 0 else { throw NetworkFailure("no port for datagrams", errno: errno) }
         return own
     }
 

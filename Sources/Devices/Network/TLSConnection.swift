@@ -1,5 +1,6 @@
 import CTLS
 import Glibc
+import RTSP
 
 /// The client side of a TLS connection, TLS 1.2 or later. It has no socket: the caller transfers the bytes. Used on one thread.
 final class TLSConnection {
@@ -44,7 +45,7 @@ final class TLSConnection {
         guard CTLS_require_version_1_2(context) == 1 else {
             throw NetworkFailure("no TLS: \(Self.lastError)")
         }
-        try require(host)
+        try require(URLHost.withoutZone(host))
     }
 
     deinit {
@@ -56,7 +57,7 @@ final class TLSConnection {
     private func require(_ host: String) throws(NetworkFailure) {
         // The result is checked after the handshake, when the certificate can be shown, too.
         SSL_set_verify(connection, SSL_VERIFY_NONE, nil)
-        guard trust.fingerprint == nil else { return }
+        guard trust.fingerprints.isEmpty else { return }
         let areRead =
             if let file = trust.authorities {
                 SSL_CTX_load_verify_file(context, file)
@@ -101,8 +102,8 @@ final class TLSConnection {
     private func checkCertificate() throws(NetworkFailure) {
         // Without one, OpenSSL calls the verification successful.
         guard let fingerprint else { throw NetworkFailure("it shows no certificate") }
-        if let wanted = trust.fingerprint {
-            guard fingerprint == wanted else {
+        guard trust.fingerprints.isEmpty else {
+            guard trust.fingerprints.contains(fingerprint) else {
                 throw NetworkFailure(
                     "its certificate is another than --camera-fingerprint says: it has \(fingerprint)"
                 )

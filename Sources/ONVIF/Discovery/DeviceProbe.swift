@@ -1,11 +1,13 @@
 import Media
+import RTSP
 import XML
 
 /// A search for cameras (OASIS WS-Discovery 1.1 §5, with the namespaces of ONVIF Core Specification §7.3): datagrams to send to the
 /// multicast group, and the answers to them.
 package struct DeviceProbe: Sendable {
-    /// The IPv4 group and port of WS-Discovery.
+    /// The groups and the port of WS-Discovery (§2.4); the IPv6 group is on a link.
     package static let group = "239.255.255.250"
+    package static let linkGroup = "ff02::c"
     package static let port: UInt16 = 3_702
     /// Devices of a search; more are not listed.
     package static let maximumDevices = 256
@@ -25,8 +27,14 @@ package struct DeviceProbe: Sendable {
     ]
 
     private let identifiers: [String]
-    /// Devices in the order of their answers, each once.
-    package private(set) var devices: [DiscoveredDevice] = []
+    private var all: [DiscoveredDevice] = []
+
+    /// Devices in the order of their answers, each once: one that answers over IPv4 and IPv6 has its IPv4 address.
+    package var devices: [DiscoveredDevice] {
+        let known = all.lazy.filter { !$0.isIPv6 && $0.service != nil && !$0.endpoint.isEmpty }
+        let endpoints = Set(known.map(\.endpoint))
+        return all.filter { !$0.isIPv6 || !endpoints.contains($0.endpoint) }
+    }
 
     /// - Parameter random: unpredictable numbers: only an answer that names its probe counts.
     package init(random: () -> UInt64) {
@@ -92,17 +100,17 @@ package struct DeviceProbe: Sendable {
             device.name = device.name ?? Self.value("name", of: scope)
             device.hardware = device.hardware ?? Self.value("hardware", of: scope)
         }
-        if let place = devices.firstIndex(where: { $0.host == host && $0.endpoint == endpoint }) {
-            devices[place].service = devices[place].service ?? device.service
-        } else if devices.count < Self.maximumDevices,
-            devices.count(where: { $0.host == host }) < Self.maximumDevicesOfHost
+        if let place = all.firstIndex(where: { $0.host == host && $0.endpoint == endpoint }) {
+            all[place].service = all[place].service ?? device.service
+        } else if all.count < Self.maximumDevices,
+            all.count(where: { $0.host == host }) < Self.maximumDevicesOfHost
         {
-            devices.append(device)
+            all.append(device)
         }
     }
 
-    /// The first of its addresses that can be used, with the host that the answer came from: cameras state addresses of other
-    /// networks.
+    /// The best of its addresses: one at the host that the answer came from, or else with that host, because cameras state addresses of
+    /// other networks; of these one without TLS, because few cameras have a certificate that an authority has signed.
     private static func service(_ match: XMLElement, at host: String) -> DeviceURL? {
         var found: [DeviceURL] = []
         let texts = (match.text(of: "XAddrs") ?? "").split(whereSeparator: \.isWhitespace)
@@ -113,7 +121,9 @@ package struct DeviceProbe: Sendable {
                 continue
             }
         }
-        return (found.first { $0.host == host } ?? found.first)?.at(host: host)
+        let preferred = found.filter { !$0.isSecure } + found.filter(\.isSecure)
+        let own = preferred.first { $0.host == URLHost.withoutZone(host) }
+        return (own ?? preferred.first)?.at(host: host)
     }
 
     /// The last part of `onvif://www.onvif.org/CATEGORY/VALUE`, decoded.

@@ -29,15 +29,15 @@ enum DeviceAnswers {
     }
 
     /// `GetServicesResponse`: the media services, the preferred one first.
-    /// - Parameter host: of the device service, where the others are, too.
-    static func media(inServices body: XMLElement, at host: String) -> [DeviceMedia] {
+    /// - Parameter service: the device service, at whose host the others are, too.
+    static func media(inServices body: XMLElement, beside service: DeviceURL) -> [DeviceMedia] {
         var found: [DeviceMedia] = []
-        for service in body.children.prefix(maximumServices) {
+        for stated in body.children.prefix(maximumServices) {
             for version in [DeviceMedia.Version.second, .first]
-            where service.text(of: "Namespace") == version.namespace
+            where stated.text(of: "Namespace") == version.namespace
                 && !found.contains(where: { $0.version == version })
             {
-                if let url = url(service.text(of: "XAddr"), at: host) {
+                if let url = url(stated.text(of: "XAddr"), beside: service) {
                     found.append(DeviceMedia(version: version, url: url))
                 }
             }
@@ -46,15 +46,17 @@ enum DeviceAnswers {
     }
 
     /// `GetCapabilitiesResponse`.
-    static func media(inCapabilities body: XMLElement, at host: String) -> DeviceMedia? {
-        url(body.descendant("Capabilities", "Media", "XAddr")?.text, at: host)
+    static func media(
+        inCapabilities body: XMLElement, beside service: DeviceURL
+    ) -> DeviceMedia? {
+        url(body.descendant("Capabilities", "Media", "XAddr")?.text, beside: service)
             .map { DeviceMedia(version: .first, url: $0) }
     }
 
-    private static func url(_ text: String?, at host: String) -> DeviceURL? {
+    private static func url(_ text: String?, beside service: DeviceURL) -> DeviceURL? {
         guard let text else { return nil }
         do throws(ONVIFError) {
-            return try DeviceURL(parsing: text).at(host: host)
+            return try DeviceURL(parsing: text).beside(service)
         } catch {
             return nil
         }

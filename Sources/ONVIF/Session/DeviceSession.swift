@@ -136,11 +136,11 @@ package struct DeviceSession: Sendable {
                 facts.firmware = body.text(of: "FirmwareVersion").flatMap(Self.stated)
                 facts.serial = body.text(of: "SerialNumber").flatMap(Self.stated)
             case .services:
-                media = DeviceAnswers.media(inServices: body, at: service.host)
+                media = DeviceAnswers.media(inServices: body, beside: service)
                 askForProfiles(else: .capabilities)
             case .capabilities:
                 media =
-                    DeviceAnswers.media(inCapabilities: body, at: service.host).map { [$0] } ?? []
+                    DeviceAnswers.media(inCapabilities: body, beside: service).map { [$0] } ?? []
                 askForProfiles(else: nil)
             case .profiles(let media):
                 facts.profiles = DeviceAnswers.profiles(body)

@@ -43,7 +43,7 @@ import Testing
         var settings = try settings(
             video: "rtsps://camera/main", preview: "rtsp://camera/sub")
         settings.cameraDelay = .milliseconds(120)
-        settings.cameraTrust = CameraTrust(authorities: "/etc/ca.pem", fingerprint: nil)
+        settings.cameraTrust = CameraTrust(authorities: "/etc/ca.pem")
         let preview = try #require(settings.ownPreview)
         #expect(try preview.video == CaptureInput.parse("rtsp://camera/sub", for: .video))
         #expect(preview.cameraDelay == .milliseconds(120))

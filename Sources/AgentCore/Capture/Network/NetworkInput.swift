@@ -18,14 +18,14 @@ struct NetworkInput: CaptureInputKind {
         }
     }
 
-    var argument: String { url.text }
+    var argument: String { url.argument }
     var summary: String { url.summary }
     var isCopied: Bool { true }
     var hasSound: Bool { true }
     var soundFollowsPictures: Bool { true }
     var hasOnePipeline: Bool { true }
     /// Identifies the camera, because many cameras allow only one connection.
-    var device: String? { "network \(url.text)" }
+    var device: String? { "network \(url.argument)" }
 
     func validate(_ settings: CaptureSettings, _ option: InputOption) throws(CaptureError) {
         // A preview has settings of its own.
