@@ -24,7 +24,7 @@ final class CollectorCommands: Sendable {
     }
 
     /// The collector gives an agent 30 s. The client's connection is closed after 60 s.
-    private static let patienceMilliseconds: Int64 = 45_000
+    static let usualPatienceMilliseconds: Int64 = 45_000
     /// Requests about one session or source that have not been answered.
     static let maximumOfSubject = 2
     private static let maximumRunning = 16
@@ -33,15 +33,22 @@ final class CollectorCommands: Sendable {
     /// The directories of the archives whose collectors a command goes to; none: no collector is known.
     private let archives: @Sendable (Subject) -> [String]
     private let logger: Logger
+    private let patienceMilliseconds: Int64
     /// A reply may need as long as opening a camera, so reading threads do not wait for it.
     private let queue = BlockingWorkQueue(
         "commands", maximumRunning: maximumRunning, maximumWaiting: maximumWaiting)
     /// Number of unanswered requests by subject.
     private let open = Mutex<[Subject: Int]>([:])
 
-    /// - Parameter archives: the directories of the archives whose collectors a command goes to.
-    init(logger: Logger, archives: @escaping @Sendable (Subject) -> [String]) {
+    /// - Parameters:
+    ///   - patienceMilliseconds: timeout of a reply.
+    ///   - archives: the directories of the archives whose collectors a command goes to.
+    init(
+        logger: Logger, patienceMilliseconds: Int64 = usualPatienceMilliseconds,
+        archives: @escaping @Sendable (Subject) -> [String]
+    ) {
         self.archives = archives
+        self.patienceMilliseconds = patienceMilliseconds
         self.logger = logger
     }
 
@@ -134,7 +141,7 @@ final class CollectorCommands: Sendable {
         do {
             let client = try ControlClient(
                 path: path, name: "the collector",
-                patienceMilliseconds: Self.patienceMilliseconds, mention: { _ in },
+                patienceMilliseconds: patienceMilliseconds, mention: { _ in },
                 isThere: { true })
             return .success(try client.reply(to: request))
         } catch {

@@ -31,34 +31,49 @@ private final class SilentSocket {
 @Suite(.timeLimit(.minutes(1))) struct CollectorCommandsTests {
     private let place = AccessPlace()
 
-    private func commands() -> CollectorCommands {
-        CollectorCommands(logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }) {
-            [directory = place.directory] _ in [directory]
-        }
+    private func commands(
+        patienceMilliseconds: Int64 = CollectorCommands.usualPatienceMilliseconds
+    ) -> CollectorCommands {
+        CollectorCommands(
+            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
+            patienceMilliseconds: patienceMilliseconds
+        ) { [directory = place.directory] _ in [directory] }
     }
 
-    @Test func `what hangs holds up requests about its own source only, and for a while`()
-        async throws
-    {
-        let socket = try SilentSocket(at: ArchiveLayout(root: place.directory).commands)
-        defer { withExtendedLifetime(socket) {} }
+    @Test func `what hangs holds up requests about its own source only`() async throws {
         let commands = commands()
-        await withTaskGroup(of: String.self) { group in
-            for _ in 0...CollectorCommands.maximumOfSubject {
-                group.addTask { await Self.answer(commands, about: .source("door")) }
-            }
-            // The excess one is refused immediately; the others after five seconds without a sign of life from the
-            // collector.
-            let first = await group.next() ?? ""
-            #expect(first.contains("source door have not been answered yet"))
-            let other = await Self.answer(commands, about: .source("stage"))
-            #expect(other == "the collector has not answered: see the viewer's log")
-            for await answer in group {
-                #expect(answer == "the collector has not answered: see the viewer's log")
+        let (begun, beginning) = AsyncStream<Void>.makeStream()
+        let gates = (0..<CollectorCommands.maximumOfSubject).map { _ in
+            AsyncStream<Void>.makeStream()
+        }
+        let hung = gates.map { gate in
+            Task {
+                try await commands.limited(.source("door")) {
+                    beginning.yield()
+                    for await _ in gate.stream {}
+                }
             }
         }
-        let later = await Self.answer(commands, about: .source("door"))
-        #expect(later == "the collector has not answered: see the viewer's log")
+        var starts = begun.makeAsyncIterator()
+        for _ in gates { await starts.next() }
+        let refusal = await #expect(throws: Problem.self) {
+            try await commands.ask(.status, about: .source("door"))
+        }
+        #expect(refusal?.text.contains("source door have not been answered yet") == true)
+        try await commands.limited(.source("stage")) {}
+        for gate in gates { gate.continuation.finish() }
+        for task in hung { try await task.value }
+        try await commands.limited(.source("door")) {}
+    }
+
+    @Test func `a collector that does not answer is reported, without its paths`() async throws {
+        let socket = try SilentSocket(at: ArchiveLayout(root: place.directory).commands)
+        defer { withExtendedLifetime(socket) {} }
+        let commands = commands(patienceMilliseconds: 500)
+        let problem = await #expect(throws: Problem.self) {
+            try await commands.ask(.status, about: .source("door"))
+        }
+        #expect(problem?.text == "the collector has not answered: see the viewer's log")
     }
 
     @Test func `who is cancelled does not wait for an answer`() async throws {
@@ -70,17 +85,5 @@ private final class SilentSocket {
         let outcome = await asking.result
         // Waiting requests fail with "the collector has not answered" after five seconds.
         #expect(throws: CancellationError.self) { _ = try outcome.get() }
-    }
-
-    private static func answer(
-        _ commands: CollectorCommands, about subject: CollectorCommands.Subject
-    ) async -> String {
-        do {
-            return "\(try await commands.ask(.status, about: subject))"
-        } catch let problem as Problem {
-            return problem.text
-        } catch {
-            return "\(error)"
-        }
     }
 }
