@@ -4,6 +4,8 @@
 The tables and the statements are those of the sources: read from Sources/Catalog/PostgreSQL, not written here again.
 Exit status 1 when a list or a time range takes longer than --limit milliseconds (the median of five, EXPLAIN ANALYZE's execution
 time). The questions behind the line are for comparison: a collector asks them when it starts, a timeline when it is drawn.
+With --collectors N, the cameras are divided among the archives of N collectors of a site, which all have every session. A reader
+asks for each archive: the times and rows are those of all N together.
 """
 
 import argparse
@@ -66,20 +68,22 @@ def statement(name):
     return literal(name)
 
 
-def fill(server, rows):
-    """`rows` segments: a session for each day, 64 cameras, ten minutes each; the last ones still grow. And a second archive."""
+def fill(server, rows, collectors):
+    """`rows` segments: a session for each day, 64 cameras, ten minutes each; the last ones still grow. Without collectors of a site, an
+    eighth of the cameras is in a second archive."""
+    archive = f"1 + c % {collectors}" if collectors else f"CASE WHEN c < {CAMERAS * 7 // 8} THEN 1 ELSE 2 END"
     server.sql(schema())
     server.sql(f"""
         INSERT INTO tributary.schema_version VALUES (1);
         INSERT INTO tributary.archive (identity, place, is_complete, changes)
-            VALUES ('a', 'bench:/a', true, 0), ('b', 'bench:/b', true, 0);
+            SELECT 'a' || n, 'bench:/a' || n, true, 0 FROM generate_series(1, {collectors or 2}) n;
         ALTER TABLE tributary.segment DISABLE TRIGGER USER;
         CREATE TEMPORARY TABLE kept AS SELECT indexdef FROM pg_indexes
             WHERE schemaname = 'tributary' AND indexname LIKE 'segment\\_by%' OR indexname = 'segment_growing';
         DROP INDEX tributary.segment_by_time, tributary.segment_by_length, tributary.segment_growing;
         SET synchronous_commit = off; SET maintenance_work_mem = '512MB';
         INSERT INTO tributary.segment
-        SELECT CASE WHEN c < {CAMERAS * 7 // 8} THEN 1 ELSE 2 END,
+        SELECT {archive},
             to_char(to_timestamp({BEGIN} + t / {DAY} * {DAY}) AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24-MI-SS".000Z"'),
             'camera' || c,
             to_char(to_timestamp({BEGIN} + t) AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24-MI-SS".000Z.mp4"'),
@@ -99,6 +103,12 @@ def fill(server, rows):
     server.sql("VACUUM ANALYZE tributary.segment; VACUUM ANALYZE tributary.session; CHECKPOINT")
 
 
+def measure_all(server, name, values, collectors):
+    """The sum over the archives of a site."""
+    found = [measure(server, name, [str(archive), *values[1:]]) for archive in range(1, (collectors or 1) + 1)]
+    return sum(time for time, _, _ in found), sum(rows for _, rows, _ in found), found[0][2]
+
+
 def measure(server, name, values):
     text = statement(name)
     for number in range(len(values), 0, -1):
@@ -114,10 +124,13 @@ def measure(server, name, values):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--segments", type=int, default=10_000_000)
+    parser.add_argument("--collectors", type=int, help=f"archives of a site, from 2 to {CAMERAS}")
     parser.add_argument("--limit", type=float, default=20.0, help="milliseconds")
     parser.add_argument("--directory", help="where the database is made (4 GB for ten million, and as much again while it is filled)")
     parser.add_argument("--plans", action="store_true", help="print the plans")
     options = parser.parse_args()
+    if options.collectors is not None and not 2 <= options.collectors <= CAMERAS:
+        parser.error(f"--collectors must be from 2 to {CAMERAS}")
     try:
         server = Server(options.directory, settings=["fsync = off", "max_wal_size = '8GB'", "shared_buffers = '512MB'"])
     except Absent as reason:
@@ -126,7 +139,7 @@ def main():
     failures = 0
     try:
         server.start()
-        fill(server, options.segments)
+        fill(server, options.segments, options.collectors)
         length = SEGMENT * NANO
         last = options.segments // CAMERAS * SEGMENT
         hour, day = 3_600 * NANO, DAY * NANO
@@ -151,7 +164,7 @@ def main():
             ("names of all there is", "indexedSessionNames", ["1"]),
         ]
         print(f"{options.segments} segments, "
-              f"{int(server.sql('SELECT count(*) FROM tributary.session'))} sessions, 2 archives, "
+              f"{int(server.sql('SELECT count(*) FROM tributary.session'))} sessions, {options.collectors or 2} archives, "
               f"{int(server.sql('SELECT pg_database_size(current_database())')) / 1e9:.1f} GB")
         is_limited = True
         for question in questions:
@@ -160,7 +173,7 @@ def main():
                 print("-" * 50)
                 continue
             title, name, values = question
-            milliseconds, rows, plan = measure(server, name, values)
+            milliseconds, rows, plan = measure_all(server, name, values, options.collectors)
             failed = is_limited and milliseconds > options.limit
             failures += failed
             print(f"{title:24} {milliseconds:8.2f} ms {rows:8} rows{'  TOO SLOW' if failed else ''}")
