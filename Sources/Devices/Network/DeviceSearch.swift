@@ -59,22 +59,7 @@ package enum DeviceSearch {
     private static func search(
         _ probe: inout DeviceProbe, _ interfaces: [NetworkInterface], _ waitNanoseconds: Int64
     ) throws(NetworkFailure) {
-        var sockets: [Socket] = []
-        for interface in interfaces {
-            let group =
-                switch interface.address {
-                case .version4: DeviceProbe.group
-                case .version6: "\(DeviceProbe.linkGroup)%\(interface.name)"
-                }
-            guard
-                let address = try NetworkAddress.find(
-                    group, port: DeviceProbe.port, while: { false })
-            else { throw NetworkFailure("no multicast group") }
-            sockets.append(
-                Socket(
-                    try NetworkSocket.multicast(
-                        through: interface.address, bufferBytes: bufferBytes), address))
-        }
+        let sockets = try sockets(interfaces)
         let begin = SystemClock.monotonic.nowNanoseconds
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 65_536, alignment: 16)
         defer { buffer.deallocate() }
@@ -104,6 +89,36 @@ package enum DeviceSearch {
                 }
             }
         }
+    }
+
+    /// A socket for each address that can be used: an IPv6 address cannot while it is checked for duplicates (RFC 4862 §5.4).
+    /// - Throws: if none can.
+    private static func sockets(
+        _ interfaces: [NetworkInterface]
+    ) throws(NetworkFailure) -> [Socket] {
+        var sockets: [Socket] = []
+        var failure = NetworkFailure("no multicast group")
+        for interface in interfaces {
+            let group =
+                switch interface.address {
+                case .version4: DeviceProbe.group
+                case .version6: "\(DeviceProbe.linkGroup)%\(interface.name)"
+                }
+            do throws(NetworkFailure) {
+                guard
+                    let address = try NetworkAddress.find(
+                        group, port: DeviceProbe.port, while: { false })
+                else { continue }
+                sockets.append(
+                    Socket(
+                        try NetworkSocket.multicast(
+                            through: interface.address, bufferBytes: bufferBytes), address))
+            } catch {
+                failure = error
+            }
+        }
+        guard !sockets.isEmpty else { throw failure }
+        return sockets
     }
 
     /// A socket in a list, and the group to which it sends.
