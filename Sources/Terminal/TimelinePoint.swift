@@ -47,7 +47,7 @@ package enum TimelinePoint: HintedArgument, Hashable, CustomStringConvertible {
         let (seconds, rest) = (milliseconds / 1_000, milliseconds % 1_000)
         let (minutes, second) = (seconds / 60, seconds % 60)
         let (hours, minute) = (minutes / 60, minutes % 60)
-        let sign = nanoseconds < 0 ? "-" : ""
+        let sign = nanoseconds < 0 && milliseconds > 0 ? "-" : ""
         let fraction = padded(rest, 3)
         return hours > 0
             ? "\(sign)\(hours):\(padded(minute, 2)):\(padded(second, 2)).\(fraction)"

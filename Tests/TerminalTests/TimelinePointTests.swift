@@ -42,5 +42,6 @@ import Testing
         #expect(TimelinePoint.text(83_500_000_000) == "1:23.500")
         #expect(TimelinePoint.text(-3_723_000_000_000) == "-1:02:03.000")
         #expect(TimelinePoint.text(0) == "0:00.000")
+        #expect(TimelinePoint.text(-400_000) == "0:00.000")
     }
 }

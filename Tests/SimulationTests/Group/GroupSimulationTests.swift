@@ -37,8 +37,9 @@ private let seeds = SimulationRun.seeds(usually: 32)
     /// A part of a message on a killed collector's disk (45, 83, 178); clock exchanges with the numbers of another spool
     /// (335, 2410); a kill between the lines of a source's opening and of records that another collector holds (430); such
     /// records, partly kept (760); the zero of one collector's clock with an exchange of another's (2410); a directory's
-    /// failure that is not taken back, and collectors that all decline (5709).
-    @Test(arguments: [45, 83, 178, 335, 430, 760, 2410, 5709] as [UInt64])
+    /// failure that is not taken back, and collectors that all decline (5709); a picture at its stamp, near
+    /// those whose times could not be kept (71231).
+    @Test(arguments: [45, 83, 178, 335, 430, 760, 2410, 5709, 71_231] as [UInt64])
     func `what was once found stays mended`(seed: UInt64) throws {
         #expect(try run(seed).violations == [])
     }
