@@ -40,6 +40,9 @@ package protocol CatalogServer: Sendable {
     /// Whether to log again that it cannot be used.
     func isComplaintDue() -> Bool
 
+    /// Something was changed: answers of before are not given again.
+    func forgetAnswers()
+
     /// Stops waits for it, when the program ends.
     func end()
 }

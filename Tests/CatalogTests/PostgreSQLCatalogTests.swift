@@ -50,6 +50,24 @@ struct PostgreSQLCatalogTests {
         #expect(try catalogs[1].sessionNames() == ["two"])
     }
 
+    @Test func `readers of one program share answers until a change is announced`() throws {
+        let server = try PostgreSQLServer.shared.get()
+        let directory = TemporaryDirectory()
+        let layout = ArchiveLayout(root: directory.path)
+        let written = try PostgreSQLCatalogPlace(try database(server), layout).open().catalog
+        try written.apply([change("one")])
+        let reading = try database(server, role: .reading)
+        func names() throws -> [String] {
+            try #require(try PostgreSQLCatalogPlace(reading, layout).existing()).sessionNames()
+        }
+        #expect(try names() == ["one"])
+        try written.apply([change("two")])
+        #expect(reading.memory != nil, "``CatalogMemoryTests``")
+        reading.forgetAnswers()
+        #expect(try names() == ["one", "two"])
+        #expect(try written.sessionNames() == ["one", "two"])
+    }
+
     @Test func `many programs that start at once make the tables once`() async throws {
         let server = try PostgreSQLServer.shared.get()
         try server.execute("CREATE DATABASE together")

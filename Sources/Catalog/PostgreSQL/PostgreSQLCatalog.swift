@@ -166,10 +166,22 @@ package final class PostgreSQLCatalog: CatalogStore {
         }
     }
 
+    /// Answers a question, from the memory if there is one.
+    private func answer<Row: Sendable>(
+        _ question: CatalogMemory.Question,
+        _ query: (PostgreSQLConnection, _ archive: String) throws(PostgreSQLError) -> [Row]
+    ) throws(ArchiveError) -> [Row] {
+        guard let memory = database.memory else { return try read(else: [], query) }
+        return try memory.answer(question, of: identity) { () throws(ArchiveError) in
+            try read(else: [], query)
+        }
+    }
+
     package func sessions(
         from: Int64?, until: Int64?
     ) throws(ArchiveError) -> [CatalogListing] {
-        try read(else: []) { connection, archive throws(PostgreSQLError) in
+        try answer(.sessions(from: from, until: until)) {
+            connection, archive throws(PostgreSQLError) in
             let answer: PostgreSQLAnswer
             if from == nil, until == nil {
                 answer = try connection.run(PostgreSQLStatements.sessions, [archive])
@@ -211,7 +223,8 @@ package final class PostgreSQLCatalog: CatalogStore {
     package func segments(
         of session: String?, from: Int64?, until: Int64?
     ) throws(ArchiveError) -> [CatalogSegment] {
-        try read(else: []) { connection, archive throws(PostgreSQLError) in
+        try answer(.segments(session: session, from: from, until: until)) {
+            connection, archive throws(PostgreSQLError) in
             if from != nil || until != nil {
                 return try Self.segments(
                     PostgreSQLStatements.segmentsInRange,
@@ -228,7 +241,8 @@ package final class PostgreSQLCatalog: CatalogStore {
     package func growingSegments(
         of session: String
     ) throws(ArchiveError) -> [CatalogSegment] {
-        try read(else: []) { connection, archive throws(PostgreSQLError) in
+        try answer(.growingSegments(session: session)) {
+            connection, archive throws(PostgreSQLError) in
             try Self.segments(
                 PostgreSQLStatements.growingSegments, [archive, session], connection)
         }
@@ -258,7 +272,7 @@ package final class PostgreSQLCatalog: CatalogStore {
     }
 
     package func sessionNames() throws(ArchiveError) -> [String] {
-        try read(else: []) { connection, archive throws(PostgreSQLError) in
+        try answer(.sessionNames) { connection, archive throws(PostgreSQLError) in
             try Self.names(PostgreSQLStatements.sessionNames, [archive], connection)
         }
     }

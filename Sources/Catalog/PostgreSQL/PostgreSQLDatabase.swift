@@ -37,6 +37,8 @@ package final class PostgreSQLDatabase: CatalogServer {
     package var name: String { address.description }
     package var register: SiteRegister { SiteRegister(self) }
     package var leases: LeaseRegister { LeaseRegister(self) }
+    /// Of readers; nil: every query is executed.
+    let memory: CatalogMemory?
     private let role: PostgreSQLConnection.Role
     private let program: String
     private let limits: PostgreSQLConnection.Limits
@@ -55,10 +57,13 @@ package final class PostgreSQLDatabase: CatalogServer {
     ) {
         self.address = address
         self.role = role
+        memory = role == .reading ? CatalogMemory() : nil
         self.program = program
         self.limits = limits
         self.longestPause = longestPause
     }
+
+    package func forgetAnswers() { memory?.forget() }
 
     /// The program ends: stops all waits, except for a connection attempt, which has the timeout in the address.
     package func end() { isEnding.store(true, ordering: .releasing) }

@@ -205,6 +205,7 @@ struct ArchivesAPI {
         _ context: ViewerContext
     ) async throws {
         let line = "a reader of the site at \(context.remoteAddress): \(verb) \(change.session)"
+        defer { site.forgetListings() }
         do {
             _ = try await commands.ask(
                 .changeSession(change), about: .session(change.session), in: layout.root)

@@ -384,7 +384,11 @@ struct OperatorAPI {
         _ request: ControlRequest.Request, _ subject: CollectorCommands.Subject, _ verb: String,
         _ context: ViewerContext
     ) async throws -> ControlReply.Reply {
-        try await logged(verb, subject, context) {
+        defer {
+            // Also after a failure: it may have been changed.
+            if case .session = subject { site.forgetListings() }
+        }
+        return try await logged(verb, subject, context) {
             try await commands.ask(request, about: subject)
         }
     }

@@ -53,8 +53,9 @@ final class ViewerSite: Sendable {
         self.threads = threads
     }
 
-    /// Has archives behind viewers listed again, because they have been changed.
+    /// Has archives listed again, because they have been changed.
     func forgetListings() {
+        catalog.server?.forgetAnswers()
         let archive = archive
         for reference in [archive] + archive.members { reference.bucket?.forgetListings() }
     }

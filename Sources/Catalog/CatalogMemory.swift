@@ -1,0 +1,83 @@
+import Archive
+import Media
+import Synchronization
+
+/// Answers of a catalog on a server, kept for a moment: the server's load does not grow with the number of people who ask a viewer for the
+/// same. An answer can be that old.
+final class CatalogMemory: Sendable {
+    /// A query of one archive, with its parameters.
+    enum Question: Hashable, Sendable {
+        case sessions(from: Int64?, until: Int64?)
+        case segments(session: String?, from: Int64?, until: Int64?)
+        case growingSegments(session: String)
+        case sessionNames
+    }
+
+    private struct Key: Hashable {
+        var archive: ArchiveIdentity
+        var question: Question
+    }
+
+    private struct Entry {
+        var answer: any Sendable
+        var rows: Int
+        var untilNanoseconds: Int64
+    }
+
+    private struct State {
+        var entries: [Key: Entry] = [:]
+        var rows = 0
+        /// Answers that were asked for before they were forgotten are not kept.
+        var generation: UInt64 = 0
+    }
+
+    static let lifetimeNanoseconds: Int64 = 2_000_000_000
+    /// Of all answers; larger ones are not kept.
+    static let maximumRows = 50_000
+
+    private let now: @Sendable () -> Int64
+    private let state = Mutex(State())
+
+    /// - Parameter now: a monotonic clock, nanoseconds.
+    init(now: @escaping @Sendable () -> Int64 = { SystemClock.monotonic.nowNanoseconds }) {
+        self.now = now
+    }
+
+    /// The kept answer, or that of a query, which is then kept. Queries that several threads begin at once are executed by each.
+    func answer<Row: Sendable>(
+        _ question: Question, of archive: ArchiveIdentity,
+        query: () throws(ArchiveError) -> [Row]
+    ) throws(ArchiveError) -> [Row] {
+        let key = Key(archive: archive, question: question)
+        let time = now()
+        let (kept, generation) = state.withLock { state in
+            let entry = state.entries[key].flatMap { $0.untilNanoseconds > time ? $0 : nil }
+            return (entry?.answer as? [Row], state.generation)
+        }
+        if let kept { return kept }
+        let answer = try query()
+        state.withLock { state in
+            guard state.generation == generation else { return }
+            for (key, entry) in state.entries where entry.untilNanoseconds <= time {
+                state.rows -= entry.rows
+                state.entries[key] = nil
+            }
+            let rows = answer.count + 1
+            let replaced = state.entries[key]?.rows ?? 0
+            guard state.rows - replaced + rows <= Self.maximumRows else { return }
+            state.rows += rows - replaced
+            state.entries[key] = Entry(
+                answer: answer, rows: rows, untilNanoseconds: time + Self.lifetimeNanoseconds)
+        }
+        return answer
+    }
+
+    /// Something was changed.
+    func forget() {
+        state.withLock { state in
+            state.entries = [:]
+            state.rows = 0
+            state.generation += 1
+        }
+    }
+}
