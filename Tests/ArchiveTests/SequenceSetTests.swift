@@ -23,6 +23,22 @@ import Testing
         #expect(set.highest == 30)
     }
 
+    @Test func `parts of a range are in the set or missing`() {
+        var set = SequenceSet()
+        for range in [1...4, 7...9, 12...12, 20...30] as [ClosedRange<UInt64>] {
+            set.insert(range)
+        }
+        for low in 1...32 as ClosedRange<UInt64> {
+            for high in low...33 {
+                let range = low...high
+                let present = set.present(in: range)
+                #expect(present.flatMap { Array($0) } == range.filter(set.contains))
+                let all = (present + set.missing(in: range)).flatMap { Array($0) }
+                #expect(all.sorted() == Array(range))
+            }
+        }
+    }
+
     @Test(arguments: 0..<20)
     func `in any order the same numbers make the same set`(seed: Int) {
         var generator = SplitMix(state: UInt64(seed))
@@ -69,5 +85,11 @@ struct SplitMix: RandomNumberGenerator {
         z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
         z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
         return z ^ (z >> 31)
+    }
+}
+
+extension SequenceSet {
+    fileprivate func contains(_ number: UInt64) -> Bool {
+        ranges.contains { $0.contains(number) }
     }
 }

@@ -116,6 +116,40 @@ import Testing
                 })
     }
 
+    /// The clock of `east` is a moment behind, so its first file has the sixth second, too; and it has only a part of that second.
+    @Test(
+        arguments: [(351...384, 385...700), (351...384, 385...420)]
+            as [(ClosedRange<UInt64>, ClosedRange<UInt64>)])
+    func `records of a second that is in different segments keep their order`(
+        lacking: ClosedRange<UInt64>, own: ClosedRange<UInt64>
+    ) throws {
+        let recorded = try WrittenSession { _ in 0 }
+        let whole = try samples(RecordedSession(Self.session, in: recorded.layout))
+        let shifted = try WrittenSession(segments: 2, secondsEach: 6) { _ in 0 }
+        var first = old
+        first.term = 2
+        try first.copy(Self.session, from: shifted.layout, to: places[0]) { _, number in
+            number < lacking.lowerBound || own.contains(number)
+        }
+        var manifest = try SessionManifest.read(places[0].manifest(Self.session))
+        manifest.segmentNanoseconds = 5 * Self.second
+        try FileSystem.replace(places[0].manifest(Self.session), with: manifest.encoded())
+        var second = new
+        second.term = 1
+        try second.copy(Self.session, from: recorded.layout, to: places[1]) { $1 > 200 }
+        let library = try library()
+        let merged = try samples(library.recording(Self.session))
+        #expect(merged.map(\.number).sorted() == whole.map(\.number).sorted())
+        for track in [TrackKind.video, .audio] {
+            let times = merged.filter { $0.track == track }.map(\.dts)
+            #expect(times == times.sorted(), "\(track)")
+        }
+        #expect(merged == whole)
+        #expect(try library.recording(Self.session).source("camera")?.files.count == 2)
+        #expect(try library.verification(of: Self.session).isIntact)
+        #expect(complaints.all.isEmpty)
+    }
+
     @Test
     func `the copy of the higher term is read, then that of the archive whose name sorts first`()
         throws

@@ -82,6 +82,20 @@ package struct SequenceSet: Hashable, Sendable {
         return missing
     }
 
+    /// The parts of `range` that are in the set, ascending.
+    package func present(in range: ClosedRange<UInt64>) -> [ClosedRange<UInt64>] {
+        var present: [ClosedRange<UInt64>] = []
+        if range.lowerBound <= watermark {
+            present.append(range.lowerBound...min(range.upperBound, watermark))
+        }
+        let first = place { $0.upperBound >= range.lowerBound }
+        for known in beyond[first...] {
+            if known.lowerBound > range.upperBound { break }
+            present.append(known.clamped(to: range))
+        }
+        return present
+    }
+
     /// The first number of `range` that is not in the set; nil: all are.
     package func firstMissing(in range: ClosedRange<UInt64>) -> UInt64? {
         let next = max(range.lowerBound, watermark.clampedAdding(1))

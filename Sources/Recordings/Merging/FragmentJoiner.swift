@@ -58,6 +58,16 @@ struct FragmentJoiner: Sendable {
         var name: String
         var shiftNanoseconds: Int64
         var file: RecordedFile
+        /// Records of a file of the segment before, the only ones that are read with this one; nil: it is a file of this segment.
+        var only: [SpoolID: SequenceSet]?
+        /// Records that are read with the next segment.
+        var without: [SpoolID: SequenceSet] = [:]
+
+        /// The parts of a range that are read from this file.
+        func read(_ range: ClosedRange<UInt64>, of spool: SpoolID) -> [ClosedRange<UInt64>] {
+            if let only { return only[spool]?.present(in: range) ?? [] }
+            return without[spool]?.missing(in: range) ?? [range]
+        }
     }
 
     private struct Stream: Sendable {
@@ -130,7 +140,8 @@ struct FragmentJoiner: Sendable {
     private func mustWait(_ part: MergedPart, of stream: Int) -> Bool {
         let isAwaited = streams.contains { other in
             let input = inputs[other.input]
-            return input.copy < part.copy && !input.file.isFinished && !other.isBroken
+            return input.copy < part.copy && input.only == nil && !input.file.isFinished
+                && !other.isBroken
                 && other.parts.isEmpty && other.term >= part.term
         }
         guard isAwaited else { return false }
@@ -193,7 +204,8 @@ struct FragmentJoiner: Sendable {
                 guard let first = run.samples.first?.sequence, let last = run.samples.last?.sequence
                 else { continue }
                 for wanted in chosen.parts(of: first...last, spool: spool, archive: copy) {
-                    for records in taken[spool]?.missing(in: wanted.records) ?? [wanted.records] {
+                    let fresh = taken[spool]?.missing(in: wanted.records) ?? [wanted.records]
+                    for records in fresh.flatMap({ inputs[input].read($0, of: spool) }) {
                         own.append((wanted.share, run.limited(to: records)))
                     }
                 }
@@ -250,6 +262,7 @@ struct FragmentJoiner: Sendable {
             let isOwn = places[input] == last
             let hasOther = inputs.indices.contains {
                 $0 != input && inputs[$0].copy == part.copy && places[$0] == last
+                    && inputs[$0].only == nil && inputs[input].only == nil
             }
             if isOwn || !hasOther, sections[last].accepts(part) { return last }
             // Late audio has a separate file.

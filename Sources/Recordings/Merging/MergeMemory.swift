@@ -3,7 +3,14 @@ import Media
 import Synchronization
 
 /// Sequence numbers of a file's readable records, by spool.
-typealias FileRecords = [SpoolID: SequenceSet]
+struct FileRecords: Sendable {
+    /// Fragments at each end of a file that ``ends`` has: more than collectors' grids are apart.
+    static let endFragments = 6
+
+    var all: [SpoolID: SequenceSet] = [:]
+    /// Those of each track in the first and in the last fragments.
+    var ends: [TrackKind: [SpoolID: SequenceSet]] = [:]
+}
 
 /// Cache of what was read from several archives' files, for repeated merging. Any thread may use it.
 ///

@@ -109,7 +109,7 @@ extension MergedStore {
         for file in try files(of: source, in: session)
             .files(from: range.lowerBound, through: range.upperBound)
         where file.copy != archive {
-            if let own = try records(of: file, in: session)[spool] { known.formUnion(own) }
+            if let own = try records(of: file, in: session).all[spool] { known.formUnion(own) }
         }
         return line.sequences.allSatisfy { known.firstMissing(in: $0) == nil }
     }

@@ -81,22 +81,25 @@ struct CopiedFiles: Sendable {
     private let places: [String: (segment: Int, file: CopiedFile)]
 
     init(_ files: [CopiedFile]) {
-        all = files.sorted {
+        var all = files.sorted {
             ($0.originNanoseconds, $0.copy) < ($1.originNanoseconds, $1.copy)
         }
         var segments: [[CopiedFile]] = []
         var slots: [Int64: Int] = [:]
         var places: [String: (segment: Int, file: CopiedFile)] = [:]
-        for file in all {
+        for index in all.indices {
             var place = segments.count
-            if let slot = file.slot {
+            if let slot = all[index].slot {
                 place = slots[slot, default: place]
                 slots[slot] = place
             }
+            all[index].segment = place
+            let file = all[index]
             if place == segments.count { segments.append([]) }
             segments[place].append(file)
             if places[file.name] == nil { places[file.name] = (place, file) }
         }
+        self.all = all
         self.segments = segments
         self.places = places
     }
@@ -137,6 +140,8 @@ struct CopiedFile: Sendable {
     var ownNanoseconds: Int64
     /// Segment number; nil if its archive has another segment grid, so that the file is not merged.
     var slot: Int64?
+    /// Index in ``CopiedFiles/segments``.
+    var segment = 0
 }
 
 extension CopiedFile {

@@ -478,23 +478,28 @@ package final class MergedStore: SegmentStore {
                 let opened = try recorded(file, in: session)
                 let source = try opened.source()
                 var records = FileRecords()
+                var count = 0
+                var last: [FragmentRecord] = []
                 do throws(MP4Error) {
                     // Fragments before damage are valid.
                     var scanner = try FragmentScanner(source)
                     while let fragment = try scanner.next() {
                         guard let record = FragmentRecord(of: fragment) else { continue }
-                        for range in record.sequences {
-                            records[record.spool, default: SequenceSet()].insert(range)
-                        }
+                        records.add(record)
+                        count += 1
+                        if count <= FileRecords.endFragments { records.addEnd(record) }
+                        last.append(record)
+                        if last.count > FileRecords.endFragments { last.removeFirst() }
                     }
                 } catch {
                     throw opened.error(error)
                 }
+                for record in last { records.addEnd(record) }
                 return records
             }
         } catch {
             try leaveOut(error, file, session)
-            return [:]
+            return FileRecords()
         }
     }
 
@@ -530,7 +535,7 @@ package final class MergedStore: SegmentStore {
         var copies = RecordCopies()
         for file in files {
             let terms = try terms(of: source, file.copy, session)
-            for (spool, records) in try records(of: file, in: session) {
+            for (spool, records) in try records(of: file, in: session).all {
                 for range in records.ranges {
                     for part in terms.divided(range, of: spool) {
                         copies.add(part.records, of: spool, term: part.term, archive: file.copy)
@@ -575,8 +580,10 @@ package final class MergedStore: SegmentStore {
         guard !inputs.isEmpty else { return [:] }
         let isOver =
             session.manifest.state == .finished || inputs.allSatisfy { $0.file.isFinished }
+        let chosen = try chosen(group + around, source, session)
+        try moveLate(&inputs, group, around, chosen, session)
         var joiner = try FragmentJoiner(inputs, complain: complain)
-        try joiner.advance(try chosen(group + around, source, session), isOver: isOver)
+        try joiner.advance(chosen, isOver: isOver)
         var found: [String: MergedFile] = [:]
         for section in joiner.sections {
             var name = section.name
@@ -605,6 +612,50 @@ package final class MergedStore: SegmentStore {
         }
         if isOver { memory.keep(found, of: key) }
         return found
+    }
+
+    /// Keeps records in order over the boundary of segments: collectors' clocks differ, so the same group of pictures can be at the end
+    /// of a segment in one archive, and at the beginning of the next in another. A record is read with the segment of an earlier one
+    /// of its track, if that is a later segment.
+    private func moveLate(
+        _ inputs: inout [FragmentJoiner.Input], _ group: [CopiedFile], _ around: [CopiedFile],
+        _ chosen: ChosenRecords, _ session: MergedSession
+    ) throws(ArchiveError) {
+        guard let segment = group.first?.segment, !around.isEmpty else { return }
+        let files = group + around
+        var late = LateRecords()
+        for (index, file) in files.enumerated() {
+            for (track, spools) in try records(of: file, in: session).ends {
+                for (spool, records) in spools {
+                    for range in records.ranges {
+                        for part in chosen.parts(of: range, spool: spool, archive: file.copy) {
+                            late.add(
+                                part.records, of: spool, track, segment: file.segment, file: index)
+                        }
+                    }
+                }
+            }
+        }
+        let moved = late.moved()
+        guard !moved.isEmpty else { return }
+        for index in inputs.indices {
+            let own = group.first { $0.copy == inputs[index].copy && $0.name == inputs[index].name }
+            inputs[index].without = moved.filter {
+                own?.state == files[$0.file].state
+            }.reduce(into: [:]) { $0[$1.spool, default: SequenceSet()].insert($1.records) }
+        }
+        for (index, file) in files.enumerated() where file.segment != segment {
+            let only = moved.filter { $0.file == index && $0.segment == segment }
+            guard !only.isEmpty else { continue }
+            let opened = try recorded(file, in: session)
+            inputs.append(
+                FragmentJoiner.Input(
+                    copy: file.copy, archive: session.copies[file.copy].archive, name: file.name,
+                    shiftNanoseconds: opened.shiftNanoseconds, file: opened,
+                    only: only.reduce(into: [:]) {
+                        $0[$1.spool, default: SequenceSet()].insert($1.records)
+                    }))
+        }
     }
 
     /// The copies to read of a segment, by the present contents of its files.
