@@ -57,7 +57,7 @@ extension EndToEnd {
             Wish(
                 .agent, "devices --network --interface none9", 1,
                 "no network interface 'none9'"),
-            Wish(.agent, "devices --camera http://10.0.0.7/", 64, "HOST or HOST:PORT"),
+            Wish(.agent, "devices --camera http://10.0.0.7/", 64, "HOST, HOST:PORT or https"),
             Wish(.agent, "devices --camera fe80::1", 64, "[ADDRESS]:PORT"),
             Wish(.agent, "devices --network --wait 2m", 64, "--wait must be from 1s to 60s"),
             Wish(.agent, "devices --camera 10.0.0.7 --wait 5s", 64, "--wait is for --network"),
