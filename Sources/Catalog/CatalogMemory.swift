@@ -2,8 +2,7 @@ import Archive
 import Media
 import Synchronization
 
-/// Answers of a catalog on a server, kept for a moment: the server's load does not grow with the number of people who ask a viewer for the
-/// same. An answer can be that old.
+/// Keeps answers of a catalog on a server for two seconds, so that the server's load does not grow with the number of a viewer's readers.
 final class CatalogMemory: Sendable {
     /// A query of one archive, with its parameters.
     enum Question: Hashable, Sendable {
@@ -34,6 +33,8 @@ final class CatalogMemory: Sendable {
     static let lifetimeNanoseconds: Int64 = 2_000_000_000
     /// Of all answers; larger ones are not kept.
     static let maximumRows = 50_000
+    /// Anyone can ask for time ranges that nobody else asks for.
+    static let maximumAnswers = 1_024
 
     private let now: @Sendable () -> Int64
     private let state = Mutex(State())
@@ -52,6 +53,7 @@ final class CatalogMemory: Sendable {
         let time = now()
         let (kept, generation) = state.withLock { state in
             let entry = state.entries[key].flatMap { $0.untilNanoseconds > time ? $0 : nil }
+            // The rows of a question have one type.
             return (entry?.answer as? [Row], state.generation)
         }
         if let kept { return kept }
@@ -64,7 +66,9 @@ final class CatalogMemory: Sendable {
             }
             let rows = answer.count + 1
             let replaced = state.entries[key]?.rows ?? 0
-            guard state.rows - replaced + rows <= Self.maximumRows else { return }
+            guard state.rows - replaced + rows <= Self.maximumRows,
+                state.entries.count < Self.maximumAnswers
+            else { return }
             state.rows += rows - replaced
             state.entries[key] = Entry(
                 answer: answer, rows: rows, untilNanoseconds: time + Self.lifetimeNanoseconds)

@@ -54,8 +54,10 @@ def arguments():
     parser.add_argument("--people", type=int, default=40, help="who have the page open (40)")
     parser.add_argument("--directory", default=f"{os.environ.get('TMPDIR', '/var/tmp')}/tributary-bench", help="where media and recordings go")
     options = parser.parse_args()
-    if options.sources < len(COLLECTORS) or options.minutes < 2:
-        parser.error(f"at least {len(COLLECTORS)} sources and two minutes are needed")
+    if options.sources < len(COLLECTORS) or options.minutes < 2 or options.people < 1 or options.away < 0:
+        parser.error(f"at least {len(COLLECTORS)} sources, two minutes and one person are needed")
+    if not os.path.exists(os.path.join(options.binaries, "bench-load")):
+        parser.error(f"no bench-load in {options.binaries}: run 'swift build -c release', or name another directory")
     return options
 
 
@@ -68,6 +70,15 @@ class Phase:
         self.members = []
         share = [options.sources // len(COLLECTORS) + (number < options.sources % len(COLLECTORS)) for number in range(len(COLLECTORS))]
         self.loads = []
+        try:
+            self.begin(share, clip)
+        except BaseException:
+            self.stop()
+            raise
+
+    def begin(self, share, clip):
+        """Starts a collector and its load for each share of the sources."""
+        options, directory, place, database = self.options, self.directory, self.place, self.database
         for name, count in zip(COLLECTORS, share):
             endpoint = f"ipc://{directory}/{name}"
             self.start([
@@ -276,6 +287,8 @@ def main():
             database.start()
             prepared(database, place)
             failures = run(place, options, database, directory)
+        except (OSError, RuntimeError, subprocess.SubprocessError) as error:
+            failures = [f"{error}"]
         finally:
             database.remove()
     for failure in failures:

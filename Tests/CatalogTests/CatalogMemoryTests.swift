@@ -82,6 +82,18 @@ import Testing
         #expect(try ask([1]) == [1])
     }
 
+    @Test func `the number of kept answers is limited`() throws {
+        for from in 0..<Int64(CatalogMemory.maximumAnswers) {
+            #expect(try ask([1], .sessions(from: from, until: nil)) == [1])
+        }
+        #expect(try ask([2]) == [2])
+        #expect(try ask([3]) == [3], "there is no room")
+        #expect(try ask([4], .sessions(from: 5, until: nil)) == [1])
+        clock.pass(CatalogMemory.lifetimeNanoseconds)
+        #expect(try ask([5]) == [5])
+        #expect(try ask([6]) == [5])
+    }
+
     @Test func `kept answers are limited, and make room when they are old`() throws {
         let large = Array(0..<CatalogMemory.maximumRows)
         #expect(try ask(large).count == large.count)

@@ -62,7 +62,7 @@ class Watcher(threading.Thread):
     def note(self, header):
         source, begin = header["source"], header["atSeconds"]
         self.arrivals[source].append(time.monotonic())
-        # A part that another collector has, too, is not left out.
+        # Pictures that both collectors have overlap: nothing is left out then.
         self.left_out[source] = max(self.left_out[source], begin - self.ends.get(source, begin))
         self.ends[source] = max(self.ends.get(source, begin), begin + header["durationSeconds"])
 

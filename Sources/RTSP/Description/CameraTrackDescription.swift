@@ -86,10 +86,10 @@ package struct CameraTrackDescription: Hashable, Sendable {
         )
     }
 
-    /// The stated rate; the rate of the codec configuration if the stated one is implausible.
     /// Clock rates of sound that a camera may state, Hz.
     private static let clockRates: ClosedRange<UInt32> = 1_000...1_000_000
 
+    /// The stated rate; the rate of the codec configuration if the stated one is implausible.
     private static func clockRate(_ media: MediaDescription, _ format: AudioFormat) -> UInt32 {
         let stated = media.clockRate ?? 0
         return clockRates.contains(stated) ? stated : max(clockRates.lowerBound, format.sampleRate)

@@ -8,7 +8,7 @@ import Testing
 
 @testable import ViewerCore
 
-/// Bytes of which each is its position modulo 256; copied, because a loop over megabytes takes seconds without optimisation.
+/// The bytes of a test file: byte N is N modulo 256. Copied from a table, because unoptimised loops over megabytes need seconds.
 private func pattern(_ range: Range<Int>) -> ArraySlice<UInt8> {
     let start = range.lowerBound % 256
     return repeated[start..<start + range.count]
