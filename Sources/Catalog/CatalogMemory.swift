@@ -33,7 +33,7 @@ final class CatalogMemory: Sendable {
     static let lifetimeNanoseconds: Int64 = 2_000_000_000
     /// Of all answers; larger ones are not kept.
     static let maximumRows = 50_000
-    /// Anyone can ask for time ranges that nobody else asks for.
+    /// Readers choose time ranges, so the number of questions is unlimited.
     static let maximumAnswers = 1_024
 
     private let now: @Sendable () -> Int64

@@ -96,11 +96,17 @@ class Phase:
         self.members.append(process)
         return process
 
+    @property
+    def said(self):
+        """The end of what the programs print."""
+        with open(self.errors.name) as text:
+            return text.read().strip()[-300:]
+
     def wait_until_all_flow(self):
         deadline = time.monotonic() + 120
         while sum(report["flowing"] for report in self.ask()) < self.options.sources:
             if time.monotonic() > deadline:
-                raise RuntimeError(f"not all sources are recorded; see {self.errors.name}")
+                raise RuntimeError(f"not all sources are recorded: {self.said}")
             time.sleep(1)
 
     def ask(self):
@@ -112,8 +118,7 @@ class Phase:
                 load.child.stdin.flush()
                 reports.append(json.loads(load.child.stdout.readline()))
             except (OSError, ValueError):
-                with open(self.errors.name) as text:
-                    raise RuntimeError(f"a load has ended: {text.read().strip()[-300:]}") from None
+                raise RuntimeError(f"a load has ended: {self.said}") from None
         return reports
 
     def delays(self):

@@ -1,51 +1,48 @@
 import Archive
 import Media
 
-/// Finds records that follow, by their numbers, an earlier record of their track which is read with a later segment.
+/// Keeps records in order over the boundary of segments.
+///
+/// Clocks of collectors differ, so the same group of pictures can be at the end of a segment in one archive, and at the beginning of the
+/// next in another. A record is late if an earlier one of its track is read with a later segment; then it is read with that segment, too.
 struct LateRecords {
-    private struct Track: Hashable {
-        var spool: SpoolID
-        var track: TrackKind
-    }
-
-    /// Records of one file.
+    /// Consecutive records of a track in one file.
     struct Part: Hashable {
         var spool: SpoolID
+        var track: TrackKind
         var records: ClosedRange<UInt64>
-        /// Index of the segment that they are read with.
+        var file: MergeMemory.FileState
+        /// Index of the segment.
         var segment: Int
-        /// Index of their file.
-        var file: Int
     }
 
-    private var parts: [Track: [Part]] = [:]
+    /// With the segments that they are read with.
+    private var moved: [Part] = []
 
-    /// - Parameters:
-    ///   - segment: index of the segment that their file belongs to.
-    ///   - file: index of the file.
-    mutating func add(
-        _ records: ClosedRange<UInt64>, of spool: SpoolID, _ track: TrackKind, segment: Int,
-        file: Int
-    ) {
-        parts[Track(spool: spool, track: track), default: []].append(
-            Part(spool: spool, records: records, segment: segment, file: file))
-    }
-
-    /// Records that are read with another segment than their file's, each with that segment.
-    func moved() -> [Part] {
-        var moved: [Part] = []
-        for parts in parts.values {
-            var latest = Int.min
-            for part in parts.sorted(by: { $0.records.lowerBound < $1.records.lowerBound }) {
-                if part.segment < latest {
-                    var late = part
-                    late.segment = latest
-                    moved.append(late)
-                }
-                latest = max(latest, part.segment)
+    /// - Parameter parts: what is read of each file, with the segment of the file.
+    init(_ parts: [Part]) {
+        var latest: [TrackKind: [SpoolID: Int]] = [:]
+        for part in parts.sorted(by: { $0.records.lowerBound < $1.records.lowerBound }) {
+            let before = latest[part.track]?[part.spool] ?? part.segment
+            if part.segment < before {
+                var late = part
+                late.segment = before
+                moved.append(late)
             }
+            latest[part.track, default: [:]][part.spool] = max(before, part.segment)
         }
-        return moved
+    }
+
+    /// Records of a file that are read with a later segment.
+    /// - Parameter segment: index of that segment; nil: any.
+    func moved(
+        from file: MergeMemory.FileState, to segment: Int? = nil
+    ) -> [SpoolID: SequenceSet] {
+        var records: [SpoolID: SequenceSet] = [:]
+        for part in moved where part.file == file && segment ?? part.segment == part.segment {
+            records[part.spool, default: SequenceSet()].insert(part.records)
+        }
+        return records
     }
 }
 

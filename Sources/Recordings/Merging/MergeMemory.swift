@@ -4,7 +4,8 @@ import Synchronization
 
 /// Sequence numbers of a file's readable records, by spool.
 struct FileRecords: Sendable {
-    /// Fragments at each end of a file that ``ends`` has: more than collectors' grids are apart.
+    /// Number of fragments at each end of a file that ``ends`` covers. They are longer than the deviation of collectors' grids
+    /// (``CopiedFile``).
     static let endFragments = 6
 
     var all: [SpoolID: SequenceSet] = [:]

@@ -564,24 +564,23 @@ package final class MergedStore: SegmentStore {
         let around = Self.around(group, files, session)
         let key = MergeMemory.SegmentState(own: group.map(\.state), around: around.map(\.state))
         if let known = memory.segment(key) { return known }
+        let chosen = try chosen(group + around, source, session)
+        let late = try late(group + around, chosen, session)
         var inputs: [FragmentJoiner.Input] = []
         for file in group {
-            do throws(ArchiveError) {
-                let opened = try recorded(file, in: session)
-                guard opened.originNanoseconds != nil else { continue }
-                inputs.append(
-                    FragmentJoiner.Input(
-                        copy: file.copy, archive: session.copies[file.copy].archive,
-                        name: file.name, shiftNanoseconds: opened.shiftNanoseconds, file: opened))
-            } catch {
-                try leaveOut(error, file, session)
+            if let input = try input(file, without: late.moved(from: file.state), in: session) {
+                inputs.append(input)
             }
         }
         guard !inputs.isEmpty else { return [:] }
         let isOver =
             session.manifest.state == .finished || inputs.allSatisfy { $0.file.isFinished }
-        let chosen = try chosen(group + around, source, session)
-        try moveLate(&inputs, group, around, chosen, session)
+        for file in around {
+            let only = late.moved(from: file.state, to: group[0].segment)
+            if !only.isEmpty, let input = try input(file, only: only, in: session) {
+                inputs.append(input)
+            }
+        }
         var joiner = try FragmentJoiner(inputs, complain: complain)
         try joiner.advance(chosen, isOver: isOver)
         var found: [String: MergedFile] = [:]
@@ -614,48 +613,43 @@ package final class MergedStore: SegmentStore {
         return found
     }
 
-    /// Keeps records in order over the boundary of segments: collectors' clocks differ, so the same group of pictures can be at the end
-    /// of a segment in one archive, and at the beginning of the next in another. A record is read with the segment of an earlier one
-    /// of its track, if that is a later segment.
-    private func moveLate(
-        _ inputs: inout [FragmentJoiner.Input], _ group: [CopiedFile], _ around: [CopiedFile],
-        _ chosen: ChosenRecords, _ session: MergedSession
-    ) throws(ArchiveError) {
-        guard let segment = group.first?.segment, !around.isEmpty else { return }
-        let files = group + around
-        var late = LateRecords()
-        for (index, file) in files.enumerated() {
+    /// A file to merge; nil, with a complaint, if it cannot be read.
+    private func input(
+        _ file: CopiedFile, only: [SpoolID: SequenceSet]? = nil,
+        without: [SpoolID: SequenceSet] = [:], in session: MergedSession
+    ) throws(ArchiveError) -> FragmentJoiner.Input? {
+        do throws(ArchiveError) {
+            let opened = try recorded(file, in: session)
+            guard opened.originNanoseconds != nil else { return nil }
+            return FragmentJoiner.Input(
+                copy: file.copy, archive: session.copies[file.copy].archive, name: file.name,
+                shiftNanoseconds: opened.shiftNanoseconds, file: opened, only: only,
+                without: without)
+        } catch {
+            try leaveOut(error, file, session)
+            return nil
+        }
+    }
+
+    /// The records of some files that are read with a later segment than their file's.
+    private func late(
+        _ files: [CopiedFile], _ chosen: ChosenRecords, _ session: MergedSession
+    ) throws(ArchiveError) -> LateRecords {
+        var parts: [LateRecords.Part] = []
+        for file in files where files.contains(where: { $0.segment != file.segment }) {
             for (track, spools) in try records(of: file, in: session).ends {
-                for (spool, records) in spools {
-                    for range in records.ranges {
-                        for part in chosen.parts(of: range, spool: spool, archive: file.copy) {
-                            late.add(
-                                part.records, of: spool, track, segment: file.segment, file: index)
-                        }
+                for (spool, range) in spools.flatMap({ spool, records in
+                    records.ranges.map { (spool, $0) }
+                }) {
+                    parts += chosen.parts(of: range, spool: spool, archive: file.copy).map {
+                        LateRecords.Part(
+                            spool: spool, track: track, records: $0.records, file: file.state,
+                            segment: file.segment)
                     }
                 }
             }
         }
-        let moved = late.moved()
-        guard !moved.isEmpty else { return }
-        for index in inputs.indices {
-            let own = group.first { $0.copy == inputs[index].copy && $0.name == inputs[index].name }
-            inputs[index].without = moved.filter {
-                own?.state == files[$0.file].state
-            }.reduce(into: [:]) { $0[$1.spool, default: SequenceSet()].insert($1.records) }
-        }
-        for (index, file) in files.enumerated() where file.segment != segment {
-            let only = moved.filter { $0.file == index && $0.segment == segment }
-            guard !only.isEmpty else { continue }
-            let opened = try recorded(file, in: session)
-            inputs.append(
-                FragmentJoiner.Input(
-                    copy: file.copy, archive: session.copies[file.copy].archive, name: file.name,
-                    shiftNanoseconds: opened.shiftNanoseconds, file: opened,
-                    only: only.reduce(into: [:]) {
-                        $0[$1.spool, default: SequenceSet()].insert($1.records)
-                    }))
-        }
+        return LateRecords(parts)
     }
 
     /// The copies to read of a segment, by the present contents of its files.
