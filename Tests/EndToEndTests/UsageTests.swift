@@ -59,6 +59,12 @@ extension EndToEnd {
                 "no network interface 'none9'"),
             Wish(.agent, "devices --camera http://10.0.0.7/", 64, "HOST, HOST:PORT or https"),
             Wish(.agent, "devices --camera fe80::1", 64, "[ADDRESS]:PORT"),
+            Wish(.agent, "devices --camera-ca ca.pem", 64, "are for --network and --camera"),
+            Wish(
+                .agent,
+                "devices --network --camera-ca ca.pem --camera-fingerprint "
+                    + String(repeating: "0a", count: 32), 64, "cannot be combined: leave one out"),
+            Wish(.agent, "devices --network --camera-fingerprint 0a", 64, "is invalid for"),
             Wish(.agent, "devices --network --wait 2m", 64, "--wait must be from 1s to 60s"),
             Wish(.agent, "devices --camera 10.0.0.7 --wait 5s", 64, "--wait is for --network"),
             Wish(.agent, "doctor --colour", 64, "See 'tributary-agent doctor --help'"),

@@ -1,13 +1,34 @@
 import Archive
-import Catalog
 import Library
 import Logging
+import PostgreSQL
+import Synchronization
 import Terminal
 import TestRecordings
 import Testing
 import Threads
 
+@testable import Catalog
 @testable import ViewerCore
+
+/// A database that counts how often its answers are forgotten.
+private final class CountingServer: CatalogServer {
+    private let database: PostgreSQLDatabase
+    let forgotten = Atomic(0)
+
+    init() throws {
+        database = PostgreSQLDatabase(
+            try PostgreSQLAddress("postgresql://u@127.0.0.1:1/d"), for: .reading, program: "tests")
+    }
+
+    var name: String { database.name }
+    var register: SiteRegister { database.register }
+    var leases: LeaseRegister { database.leases }
+    func prepare() throws(ArchiveError) {}
+    func isComplaintDue() -> Bool { false }
+    func forgetAnswers() { forgotten.add(1, ordering: .relaxed) }
+    func end() {}
+}
 
 /// Changes by operators of a site's page.
 @Suite(.timeLimit(.minutes(1))) struct SiteOperatorTests {
@@ -16,7 +37,7 @@ import Threads
     private let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
 
     private func siteOperator(
-        _ changes: @escaping @Sendable () throws -> SiteChanges
+        catalog: CatalogReference = .own, _ changes: @escaping @Sendable () throws -> SiteChanges
     ) -> SiteOperator {
         let settings = SiteSettings(
             feeds: FeedAccess(machine: "here", isInsecure: true) { throw Failure("no key") },
@@ -25,8 +46,8 @@ import Threads
         return SiteOperator(
             settings,
             site: ViewerSite(
-                archive: ArchiveReference(directory: archive.layout.root), logger: logger,
-                threads: threads),
+                archive: ArchiveReference(directory: archive.layout.root), catalog: catalog,
+                logger: logger, threads: threads),
             commands: CollectorCommands(logger: logger) { _ in [] })
     }
 
@@ -45,6 +66,15 @@ import Threads
         let site = siteOperator { throw Failure("--site-ca-file: cannot read /etc/secret.pem") }
         let said = await answer(site, of: "evening")
         #expect(said == "the site's archives cannot be asked now; the viewer's log says why")
+        try await threads.stop()
+    }
+
+    @Test func `lists are read again after a change, also after one that failed`() async throws {
+        let server = try CountingServer()
+        let catalog = CatalogReference(server: server) { SQLiteCatalogPlace($0) }
+        let site = siteOperator(catalog: catalog) { throw Failure("no archive") }
+        _ = await answer(site, of: "evening")
+        #expect(server.forgotten.load(ordering: .relaxed) == 1)
         try await threads.stop()
     }
 
