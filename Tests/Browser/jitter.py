@@ -17,7 +17,7 @@ from browsers import browser
 from checks import Checks
 from first import open_wall, told
 from pixels import READER, percentile
-from wall import LOOKS
+from wall import LOOKS, observe
 
 
 class Network:
@@ -67,12 +67,7 @@ class Network:
 
 async def look(page, name, seconds, rate):
     """Share of looks in step, percentiles of the age on the screen, and the longest standstill of a tile, seconds."""
-    offset = time.time() - time.clock_gettime(time.CLOCK_MONOTONIC)
-    looks = [one for one in await page.run(f"looks({offset}, {seconds * 1000})") if one[1] and None not in one[1].values()]
-    if not looks:
-        raise RuntimeError(f"{name}: no picture was seen")
-    within = sum(max(codes.values()) - min(codes.values()) <= 1 / rate + 0.001 for _, codes in looks) / len(looks)
-    ages = [now - code for now, codes in looks for code in codes.values()]
+    count, looks, _, ages, within = await observe(page, name, seconds, rate)
     still = 0
     for source in looks[0][1]:
         changed, shown = looks[0][0], None
@@ -80,7 +75,7 @@ async def look(page, name, seconds, rate):
             if codes.get(source) != shown:
                 changed, shown = now, codes.get(source)
             still = max(still, now - changed)
-    print(f"{name}: {len(looks)} looks, {within:.1%} within one picture; to the screen p50 {percentile(ages, 0.5) * 1e3:.0f} ms, "
+    print(f"{name}: {count} looks, {within:.1%} within one picture; to the screen p50 {percentile(ages, 0.5) * 1e3:.0f} ms, "
         f"p95 {percentile(ages, 0.95) * 1e3:.0f} ms; longest standstill {still * 1e3:.0f} ms")
     return within, percentile(ages, 0.95), still
 

@@ -28,7 +28,9 @@ window.looks = async (offset, milliseconds) => {
 """
 
 
-async def measure(page, name, seconds, rate):
+async def observe(page, name, seconds, rate):
+    """The number of looks, those that show a picture in every tile, the distances between their tiles, the age of each picture, and the
+    share of all looks that are within one picture."""
     offset = time.time() - time.clock_gettime(time.CLOCK_MONOTONIC)
     looks = await page.run(f"looks({offset}, {seconds * 1000})")
     whole = [(now, codes) for now, codes in looks if codes and all(code is not None for code in codes.values())]
@@ -36,8 +38,12 @@ async def measure(page, name, seconds, rate):
         raise RuntimeError(f"{name}: no picture was seen")
     skews = [max(codes.values()) - min(codes.values()) for _, codes in whole]
     lags = [now - code for now, codes in whole for code in codes.values()]
-    within = sum(skew <= 1 / rate + 0.001 for skew in skews) / len(looks)
-    print(f"{name}: {len(looks)} looks, {within:.1%} within one picture, apart p50 {percentile(skews, 0.5) * 1e3:.0f} ms, "
+    return len(looks), whole, skews, lags, sum(skew <= 1 / rate + 0.001 for skew in skews) / len(looks)
+
+
+async def measure(page, name, seconds, rate):
+    count, _, skews, lags, within = await observe(page, name, seconds, rate)
+    print(f"{name}: {count} looks, {within:.1%} within one picture, apart p50 {percentile(skews, 0.5) * 1e3:.0f} ms, "
         f"p99 {percentile(skews, 0.99) * 1e3:.0f} ms; to the screen p50 {percentile(lags, 0.5) * 1e3:.0f} ms, "
         f"p95 {percentile(lags, 0.95) * 1e3:.0f} ms")
     quarter = max(1, len(lags) // 4)
