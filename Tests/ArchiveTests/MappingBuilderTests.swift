@@ -3,6 +3,7 @@ import Testing
 import Timing
 
 @testable import Archive
+@testable import MP4
 
 @Suite struct MappingBuilderTests {
     /// Pictures that were recorded 0.3 ms early. The clock's exchange corrects them, but for picture 60: its recorded
@@ -128,6 +129,32 @@ import Timing
             let captured = Int64(index) * 33_333_333 - 2_000_000
             #expect(abs(times[index] - captured) <= 120_000, "\(index): \(times[index] - captured)")
         }
+    }
+
+    @Test(
+        arguments: [
+            // Composition offsets of a file's first pictures, ticks, and what they say.
+            ([54, 0, 0], moved: 600_000, unsure: 0), ([54], moved: 600_000, unsure: 0),
+            ([0, 0], moved: nil, unsure: nil),
+            ([3_054, 3_000, 6_000, 0], moved: 0, unsure: 600_000),
+            ([3_001, 3_000, 6_000, 0], moved: 0, unsure: 0),
+            ([3_000], moved: 0, unsure: 1_011_112),
+        ] as [([Int32], moved: Int64?, unsure: UInt64?)])
+    func `a first picture that was moved to its file's beginning is recognised`(
+        _ offsets: [Int32], moved: Int64?, unsure: UInt64?
+    ) {
+        var samples = offsets.enumerated().map { index, offset in
+            ScannedSample(
+                offset: 0, sizeBytes: 1, duration: 3_000,
+                dts: 9_000 - Int64(offsets[0]) + Int64(index) * 3_000, compositionOffset: offset,
+                isSync: index == 0)
+        }
+        let track = ClockEvidence.Track(timescale: .video, mediaTimeShift: 9_000)
+        let found = track.moved(.video, samples[...])
+        #expect(found?.nanoseconds == moved && found?.unsureNanoseconds == unsure)
+        // Presented later than at the beginning, it was not moved.
+        samples[0].dts += 1
+        #expect(track.moved(.video, samples[...]) == nil)
     }
 
     /// A correction that is too large for that is made at the beginning of the file.

@@ -543,6 +543,8 @@ import Testing
             settings: SegmenterSettings(segmentNanoseconds: 2_000_000_000),
             formats: PlannedCamera.formats)
         var files = PlannedFiles()
+        var context = PlannedCamera.context
+        context.clock.boundNanoseconds = 5_000
         for index in 0..<40 {
             // About 20 µs early, as between two clocks.
             var piece = camera.batch(index)
@@ -555,7 +557,7 @@ import Testing
             }
             files.apply(
                 segmenter.add(
-                    piece, context: PlannedCamera.context, now: Int64(index) * 100_000_000))
+                    piece, context: context, now: Int64(index) * 100_000_000))
         }
         files.apply(segmenter.end())
         #expect(files.plans[2]?.originNanoseconds == 2_000_000_000)
@@ -563,6 +565,9 @@ import Testing
         let pictures = files.samples(2, .video)
         #expect(pictures.prefix(2).map(\.pts) == [180_000, 189_000 - 2])
         #expect(pictures.first?.dts == Int64(179_998))
+        // Its fragment's bound includes that, and no other bound does.
+        let bounds = files.fragments[2]?.map(\.context.clock.boundNanoseconds)
+        #expect(bounds?.first == 27_222 && bounds?.dropFirst() == [5_000], "\(bounds ?? [])")
         // Packets are 1024 ticks; the one at 96,255 is the first at or after 2 s.
         #expect(files.samples(2, .audio).first?.pts == Int64(96_255))
         #expect(files.sequences == Array(1...UInt64(files.sequences.count)))

@@ -186,6 +186,7 @@ import TestRecordings
         var outlines: [FragmentOutline] = []
         while let fragment = try cursor.next() {
             let shown = fragment.samples.filter { !$0.isHidden }
+            let priming = fragment.samples.allSatisfy { $0.track == .audio && $0.isHidden }
             let hasMain = fragment.samples.contains { $0.track == main }
             outlines.append(
                 FragmentOutline(
@@ -194,7 +195,9 @@ import TestRecordings
                         .max(),
                     lastEndNanoseconds: fragment.endNanoseconds,
                     decodableFromNanoseconds: fragment.decodableFromNanoseconds,
-                    soundAloneFromNanoseconds: hasMain ? nil : fragment.startNanoseconds))
+                    soundAloneFromNanoseconds: priming
+                        ? fragment.samples.last?.endNanoseconds
+                        : hasMain ? nil : fragment.startNanoseconds))
         }
         return outlines
     }
@@ -203,6 +206,7 @@ import TestRecordings
         let sessions = [
             try WrittenSession { _ in 0 }, try WrittenSession(reordered: true) { _ in 0 },
             try WrittenSession(primed: true) { _ in 0 },
+            try WrittenSession(primedAlone: true) { _ in 0 },
         ]
         for session in sessions {
             for path in try session.layout.segmentPaths(WrittenSession.name, "camera") {

@@ -28,6 +28,8 @@ package final class WrittenSession {
     private let isReordered: Bool
     /// Whether sound begins with a packet that is only decoded.
     private let isPrimed: Bool
+    /// Whether that packet is a fragment of its own: the others were encoded much later.
+    private let isPrimedAlone: Bool
 
     private static let video = TrackFormat.video(
         .h264(
@@ -42,6 +44,7 @@ package final class WrittenSession {
         segments: Int = 2, secondsEach: Int = 5, state: SessionManifest.State = .finished,
         skewPPB: Int64 = 80_000, finished: Bool = true, withExchanges: Bool = true,
         lead: Int64 = 0, reordered: Bool = false, primed: Bool = false,
+        primedAlone: Bool = false,
         boundNanoseconds: UInt64 = 5_000_000,
         error: @escaping @Sendable (_ session: Int64) -> Int64
     ) throws {
@@ -50,7 +53,8 @@ package final class WrittenSession {
         self.error = error
         self.lead = lead
         isReordered = reordered
-        isPrimed = primed
+        isPrimed = primed || primedAlone
+        isPrimedAlone = primedAlone
         self.boundNanoseconds = boundNanoseconds
         trueOffset = { agent in
             Self.collectorZero - Self.agentZero
@@ -93,22 +97,28 @@ package final class WrittenSession {
         _ segment: Int, seconds: Int, finished: Bool, withExchanges: Bool
     ) throws {
         let origin = Int64(segment * seconds) * Self.second
+        // How long before the file's beginning its first samples were recorded.
+        let early = max(0, lead - error(origin - lead))
         let plan = SegmentPlan(
             originNanoseconds: origin,
             tracks: [
                 .init(
-                    format: Self.video, originTicks: origin / Self.second * 90_000, shiftTicks: 0),
+                    format: Self.video, originTicks: origin / Self.second * 90_000,
+                    shiftTicks: early == 0 ? 0 : early * 9 / 100_000 + 1),
                 .init(
                     format: Self.audio, originTicks: origin / Self.second * 48_000,
-                    shiftTicks: isPrimed ? 4_800 : 0),
+                    shiftTicks: (isPrimed ? 4_800 : 0)
+                        + (early == 0 ? 0 : early * 48 / 1_000_000 + 1)),
             ])
         let writer = try SegmentWriter(
             path: layout.segment(
                 Self.name, "camera",
                 origin: UTCTime(nanoseconds: Self.zero.nanoseconds + origin)),
             plan: plan, sessionZero: Self.zero)
+        if isPrimedAlone, segment == 0 { try writer.append(primingFragment) }
         for fragment in segment * seconds..<(segment + 1) * seconds {
-            try writer.append(self.fragment(fragment, withExchanges: withExchanges))
+            try writer.append(
+                self.fragment(fragment, from: origin, withExchanges: withExchanges))
         }
         if finished { try writer.finish() }
     }
@@ -121,15 +131,14 @@ package final class WrittenSession {
     }
 
     /// A second of media: a message of 100 ms each, two pictures and the sound beside them.
-    private func fragment(_ index: Int, withExchanges: Bool) -> FragmentPlan {
+    /// - Parameter origin: start of its file, session time: no picture is presented before it.
+    private func fragment(
+        _ index: Int, from origin: Int64, withExchanges: Bool
+    ) -> FragmentPlan {
         var pieces: [PlannedPiece] = []
-        var context = FragmentContext(
-            spool: SpoolID(high: 1, low: 1), epoch: EpochID(high: UInt64(2), low: 0),
-            clock: FragmentRecord.Clock(
-                offsetNanoseconds: 0, boundNanoseconds: boundNanoseconds, skewPartsPerBillion: 0),
-            collectorZeroNanoseconds: Self.collectorZero)
+        var context = context
         for message in index * 10..<(index + 1) * 10 {
-            pieces.append(piece(message))
+            pieces.append(piece(message, from: origin))
         }
         context.clock.offsetNanoseconds =
             pieces.first?.runs.first?.samples.first?.appliedOffsetNanoseconds ?? 0
@@ -139,6 +148,21 @@ package final class WrittenSession {
             }
         }
         return FragmentPlan(context: context, pieces: pieces)
+    }
+
+    private var context: FragmentContext {
+        FragmentContext(
+            spool: SpoolID(high: 1, low: 1), epoch: EpochID(high: UInt64(2), low: 0),
+            clock: FragmentRecord.Clock(
+                offsetNanoseconds: 0, boundNanoseconds: boundNanoseconds, skewPartsPerBillion: 0),
+            collectorZeroNanoseconds: Self.collectorZero)
+    }
+
+    private var primingFragment: FragmentPlan {
+        let piece = PlannedPiece(
+            payload: ArrayPayload([255, 1, 2]), range: 0..<3, digest: Digest(of: [255, 1, 2]),
+            runs: [PlannedRun(track: .audio, firstSequence: 1, samples: [packet(-1)])])
+        return FragmentPlan(context: context, pieces: [piece])
     }
 
     private func exchange(_ session: Int64) -> ClockExchange {
@@ -151,32 +175,28 @@ package final class WrittenSession {
             t1Nanoseconds: t1, t2Nanoseconds: t2, t3Nanoseconds: t3, t4Nanoseconds: t4)
     }
 
-    private func piece(_ message: Int) -> PlannedPiece {
+    private func piece(_ message: Int, from origin: Int64) -> PlannedPiece {
         var bytes: [UInt8] = []
-        func applied(_ session: Int64) -> Int64 { trueOffset(stamp(session)) + error(session) }
         let pictures = (message * 2..<message * 2 + 2).map { picture in
             let session = Int64(picture) * Self.second / 20 - lead
             let isKeyframe = picture % 20 == 0
             bytes += [0, 0, 0, 3, isKeyframe ? 0x65 : 0x41, UInt8(truncatingIfNeeded: picture), 7]
             let ticks = (session + error(session)) * 9 / 100_000
+            let start = picture == message * 2 ? origin * 9 / 100_000 : .min
             return PlannedSample(
-                sizeBytes: 7, dts: ticks, pts: ticks + 4_500 * delay(of: picture % 20),
+                sizeBytes: 7, dts: ticks, pts: max(start, ticks + 4_500 * delay(of: picture % 20)),
                 duration: 4_500,
                 flags: isKeyframe ? .keyframe : [], agentDTSNanoseconds: stamp(session),
                 appliedOffsetNanoseconds: applied(session))
         }
         // Packets of 960 ticks: 50 a second, five a message, end to end while the error does not change.
         let isFirst = isPrimed && message == 0
-        let packets = (message * 5 - (isFirst ? 1 : 0)..<message * 5 + 5).map { packet in
-            let session = Int64(packet) * Self.second / 50 - lead
+        let isPriming = isFirst && !isPrimedAlone
+        let packets = (message * 5 - (isPriming ? 1 : 0)..<message * 5 + 5).map { packet in
             bytes += [UInt8(truncatingIfNeeded: packet), 1, 2]
-            let ticks = (session + error(session)) * 48 / 1_000_000
-            return PlannedSample(
-                sizeBytes: 3, dts: ticks, pts: ticks, duration: 960,
-                flags: packet < 0 ? [.keyframe, .priming] : .keyframe,
-                agentDTSNanoseconds: stamp(session), appliedOffsetNanoseconds: applied(session))
+            return self.packet(packet)
         }
-        let number = message * 7 + (isPrimed && !isFirst ? 2 : 1)
+        let number = message * 7 + (isPrimed && !isFirst || isPrimedAlone ? 2 : 1)
         return PlannedPiece(
             payload: ArrayPayload(bytes), range: 0..<bytes.count, digest: Digest(of: bytes),
             runs: [
@@ -186,6 +206,17 @@ package final class WrittenSession {
                     track: .audio, firstSequence: UInt64(number + 2), samples: packets),
             ])
     }
+
+    private func packet(_ packet: Int) -> PlannedSample {
+        let session = Int64(packet) * Self.second / 50 - lead
+        let ticks = (session + error(session)) * 48 / 1_000_000
+        return PlannedSample(
+            sizeBytes: 3, dts: ticks, pts: ticks, duration: 960,
+            flags: packet < 0 ? [.keyframe, .priming] : .keyframe,
+            agentDTSNanoseconds: stamp(session), appliedOffsetNanoseconds: applied(session))
+    }
+
+    private func applied(_ session: Int64) -> Int64 { trueOffset(stamp(session)) + error(session) }
 
     /// Pictures between the decoding of a group's picture and its presentation.
     private func delay(of picture: Int) -> Int64 {

@@ -29,6 +29,8 @@ struct RecordedRun {
     var sampleTicks: [Int64] = []
     /// Whether all samples are presented in decoding order.
     var isInOrder = true
+    /// The first sample is a file's first picture, whose presentation may have been moved.
+    var moved: MovedPicture?
     /// Distance of the first sample's time by the camera's timestamps from its stamp, nanoseconds.
     var cameraShiftNanoseconds: Int64 = 0
 
@@ -49,11 +51,22 @@ struct RecordedRun {
             run.lastTicks = sampleTicks[index]
             run.stampNanoseconds = stampNanoseconds(at: index, timescale)
             run.cameraShiftNanoseconds = shifts[index]
+            if index > 0 { run.moved = nil }
             run.camera = nil
             run.sampleTicks = []
             return run
         }
     }
+}
+
+/// A file's first picture, presented at the file's beginning and stamped slightly before it (``Segmenter``). Its decoding time was
+/// not moved.
+struct MovedPicture {
+    /// How far its presentation was moved.
+    var ticks: Int64
+    var nanoseconds: Int64
+    /// How far it may have been moved in addition: with reordering, pictures are presented after their decoding anyway.
+    var unsureNanoseconds: UInt64
 }
 
 /// The mapping of a fragment's clock while it was recorded.
@@ -83,6 +96,31 @@ struct ClockEvidence {
                     originTicks: mediaTimeShift, compositionOffset: $0.compositionOffset)
                     - (primingTicks ?? 0)
             }
+        }
+
+        /// How far the presentation of a file's first picture was moved.
+        /// - Parameter samples: of the next run.
+        func moved(_ kind: TrackKind, _ samples: ArraySlice<ScannedSample>) -> MovedPicture? {
+            guard kind == .video, runs.isEmpty, let first = samples.first,
+                first.compositionOffset > 0,
+                first.dts &+ Int64(first.compositionOffset) == mediaTimeShift
+            else { return nil }
+            let tick = 1_000_000_000 / Int64(timescale.ticksPerSecond) + 1
+            let limit = SegmenterSettings(segmentNanoseconds: 1).toleranceNanoseconds + tick
+            let delay = SourceRetimer.nanoseconds(Int64(first.compositionOffset), timescale)
+            let others = samples.dropFirst().map(\.compositionOffset)
+            if delay <= limit, others.allSatisfy({ $0 == 0 }) {
+                return MovedPicture(
+                    ticks: Int64(first.compositionOffset), nanoseconds: delay, unsureNanoseconds: 0)
+            }
+            // The delays of other pictures are the reordering's, to within a tick of rounding.
+            let differences = others.map {
+                SourceRetimer.nanoseconds(
+                    Int64(first.compositionOffset) - Int64($0), timescale)
+            }
+            let unsure =
+                others.isEmpty ? limit : differences.filter { tick + 1...limit ~= $0 }.max() ?? 0
+            return MovedPicture(ticks: 0, nanoseconds: 0, unsureNanoseconds: UInt64(unsure))
         }
 
         /// The session time of a recorded time.
@@ -204,6 +242,7 @@ struct ClockEvidence {
                 throw .invalid(
                     box: "moof", offset: offset, reason: "its record describes other samples")
             }
+            let moved = tracks[kind]?.moved(kind, own)
             tracks[kind]?.runs.append(
                 RecordedRun(
                     clock: clock, firstTicks: first.dts, lastTicks: last.dts,
@@ -212,7 +251,7 @@ struct ClockEvidence {
                     compositionOffset: first.compositionOffset,
                     boundNanoseconds: boundNanoseconds, camera: run.camera,
                     sampleTicks: run.camera == nil ? [] : own.map(\.dts),
-                    isInOrder: own.allSatisfy { $0.compositionOffset == 0 }))
+                    isInOrder: own.allSatisfy { $0.compositionOffset == 0 }, moved: moved))
             if tracks[kind]?.primingTicks == nil, run.primingSamples < own.count,
                 let begin = tracks[kind]?.runs.first?.firstTicks
             {

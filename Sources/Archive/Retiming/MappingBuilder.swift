@@ -73,12 +73,22 @@ struct MappingBuilder {
                         boundNanoseconds: previous.boundNanoseconds))
                 limits.append(previous.run.boundNanoseconds)
             }
+            let moved = place.choice == nil ? nil : place.run.moved
+            if let moved {
+                // It is decoded as much earlier as it was moved, and so presented at its own time; the next samples are not moved.
+                corners.append(
+                    RetimingRecord.Knot(
+                        ticks: place.run.firstTicks, shiftNanoseconds: shift - moved.nanoseconds,
+                        boundNanoseconds: place.boundNanoseconds
+                            .clampedAdding(moved.unsureNanoseconds)))
+                limits.append(place.run.boundNanoseconds)
+            }
             corners.append(
                 RetimingRecord.Knot(
-                    ticks: place.run.firstTicks, shiftNanoseconds: shift,
-                    boundNanoseconds: place.boundNanoseconds))
+                    ticks: place.run.firstTicks + (moved == nil ? 0 : 1),
+                    shiftNanoseconds: shift, boundNanoseconds: place.boundNanoseconds))
             limits.append(place.run.boundNanoseconds)
-            if let end = place.end, place.run.lastTicks > place.run.firstTicks {
+            if let end = place.end, let start = corners.last, place.run.lastTicks > start.ticks {
                 corners.append(
                     RetimingRecord.Knot(
                         ticks: place.run.lastTicks, shiftNanoseconds: end.shiftNanoseconds,
@@ -169,7 +179,8 @@ struct MappingBuilder {
     /// The least deviation of a file's first sample from its computed time: nothing is presented before the file begins.
     private func startDeviation(_ first: Place) -> Int64? {
         guard let choice = first.choice, let ticks = track.earliestTicks else { return nil }
-        let deviation = sessionNanoseconds(ticks).clampedSubtracting(choice.computed)
+        let begin = sessionNanoseconds(ticks &+ (first.run.moved?.ticks ?? 0))
+        let deviation = begin.clampedSubtracting(choice.computed)
         return deviation > 0 ? deviation : nil
     }
 

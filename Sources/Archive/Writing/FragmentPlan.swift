@@ -60,6 +60,8 @@ package struct PlannedPiece: Sendable {
     /// The agent's digest; nil when the piece is only a part of the digested bytes.
     package var digest: Digest?
     package var runs: [PlannedRun]
+    /// How far its first picture was moved to its file's beginning.
+    var movedNanoseconds: UInt64 = 0
 
     package init(payload: any MediaPayload, range: Range<Int>, digest: Digest?, runs: [PlannedRun])
     {

@@ -13,9 +13,12 @@ struct PendingFragment: Sendable {
     /// The context of its newest piece, with the widest bound of all.
     private(set) var context: FragmentContext?
 
-    mutating func add(_ new: FragmentContext?) {
+    /// - Parameter moved: how far a sample was moved from its time, nanoseconds, which adds to its bound.
+    mutating func add(_ new: FragmentContext?, moved: UInt64) {
         let widest = context?.clock.boundNanoseconds ?? 0
+        let bound = new?.clock.boundNanoseconds ?? 0
         context = new
-        context?.clock.boundNanoseconds = max(widest, new?.clock.boundNanoseconds ?? 0)
+        // 0 stands for times that no clock has measured.
+        context?.clock.boundNanoseconds = max(widest, bound == 0 ? 0 : bound.clampedAdding(moved))
     }
 }

@@ -17,7 +17,7 @@ extension Segmenter {
         segment?.note(piece)
         pending.sizeBytes += piece.range.count
         pending.samples += piece.samples
-        pending.add(context)
+        pending.add(context, moved: piece.movedNanoseconds)
         if pending.sinceNanoseconds == nil { pending.sinceNanoseconds = now }
         for run in piece.runs {
             guard let first = run.samples.first, let last = run.samples.last else { continue }

@@ -596,8 +596,8 @@ extension Segmenter {
     }
 
     /// The first piece of a file, changed so that its first picture is not presented before the file begins: readers
-    /// would skip it, and every joint would lack a picture. The picture is moved by less than the tolerance; its stamp
-    /// remains in the record.
+    /// would skip it, and every joint would lack a picture. The picture is moved by less than the tolerance, which its
+    /// fragment's bound includes; its stamp remains in the record.
     private func settled(_ piece: PlannedPiece) -> PlannedPiece {
         guard let segment, let scale = formats.scales[.video],
             let run = piece.runs.firstIndex(where: { $0.track == .video }),
@@ -608,6 +608,7 @@ extension Segmenter {
         guard first.pts < origin, origin - first.pts <= hair else { return piece }
         var moved = piece
         moved.runs[run].samples[0].pts = origin
+        moved.movedNanoseconds = nanoseconds(origin - first.pts, .video).magnitude
         return moved
     }
 

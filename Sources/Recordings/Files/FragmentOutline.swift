@@ -12,7 +12,8 @@ package struct FragmentOutline: Hashable, Sendable {
     package var lastEndNanoseconds: Int64?
     /// ``RecordedFragment/decodableFromNanoseconds``: nil if decoding cannot start with this fragment.
     package var decodableFromNanoseconds: Int64?
-    /// Start of its first shown sample if it has none of the main track: audio captured before the first picture.
+    /// Start of its first shown sample if it has none of the main track: audio captured before the first picture. If it has only audio
+    /// that is decoded and not shown (priming), the end of that.
     package var soundAloneFromNanoseconds: Int64?
 
     package init(
@@ -32,25 +33,30 @@ package struct FragmentOutline: Hashable, Sendable {
         decodableFromNanoseconds = fragment.decodableFromNanoseconds
         var hasMain = false
         var first: Int64?
+        var priming: Int64?
         for piece in fragment.pieces {
             for run in piece.runs {
+                guard let shown = Self.extent(of: run, isShown: true) else {
+                    if run.track == .video { hasMain = true }
+                    priming = Self.extent(of: run, isShown: false)?.upperBound ?? priming
+                    continue
+                }
                 if run.track == main { hasMain = true }
-                guard let shown = Self.shown(of: run) else { continue }
                 first = min(first ?? shown.lowerBound, shown.lowerBound)
                 let end = shown.upperBound
                 lastEndNanoseconds = max(lastEndNanoseconds ?? end, end)
                 if run.track == main { mainEndNanoseconds = max(mainEndNanoseconds ?? end, end) }
             }
         }
-        if !hasMain { soundAloneFromNanoseconds = first }
+        if !hasMain { soundAloneFromNanoseconds = first ?? priming }
     }
 
-    /// Start and end of a run's shown samples, rescaled once because they have one timescale.
-    private static func shown(of run: ReadRun) -> ClosedRange<Int64>? {
+    /// Start and end of a run's shown or hidden samples, rescaled once because they have one timescale.
+    private static func extent(of run: ReadRun, isShown: Bool) -> ClosedRange<Int64>? {
         guard let timescale = run.samples.first?.timescale else { return nil }
         var start: Int64?
         var end: Int64?
-        for sample in run.samples where !sample.isHidden {
+        for sample in run.samples where sample.isHidden != isShown {
             start = min(start ?? sample.ptsTicks, sample.ptsTicks)
             let ticks = sample.ptsTicks.clampedAdding(sample.durationTicks)
             end = max(end ?? ticks, ticks)
@@ -71,11 +77,16 @@ package struct FragmentOutline: Hashable, Sendable {
     ) {
         var end = start
         var first: Int64?
+        var priming: Int64?
         var hasMain = false
         for sample in samples {
             end = max(end, sample.range.upperBound)
+            guard isShown(sample) else {
+                if sample.track == .video { hasMain = true }
+                priming = max(priming ?? sample.end, sample.end)
+                continue
+            }
             if sample.track == main { hasMain = true }
-            guard isShown(sample) else { continue }
             first = min(first ?? sample.start, sample.start)
             lastEndNanoseconds = max(lastEndNanoseconds ?? sample.end, sample.end)
             if sample.track == main {
@@ -83,7 +94,7 @@ package struct FragmentOutline: Hashable, Sendable {
             }
         }
         range = start..<end
-        if !hasMain { soundAloneFromNanoseconds = first }
+        if !hasMain { soundAloneFromNanoseconds = first ?? priming }
         decodableFromNanoseconds =
             main == .video
             ? samples.first { $0.track == .video }.flatMap { $0.isSync ? $0.start : nil } : first

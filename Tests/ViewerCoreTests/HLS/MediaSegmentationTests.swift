@@ -11,8 +11,12 @@ import ViewerCore
 @Suite struct MediaSegmentationTests {
     private static let second = WrittenFragments.second
 
-    @Test func `groups are joined up to four seconds, and never across files`() throws {
-        let session = try WrittenSession { _ in 0 }
+    /// Also with audio priming in a fragment of its own, of which nothing is presented.
+    @Test(arguments: [false, true])
+    func `groups are joined up to four seconds, and never across files`(
+        _ isPrimedAlone: Bool
+    ) throws {
+        let session = try WrittenSession(primedAlone: isPrimedAlone) { _ in 0 }
         let camera = try RecordedCamera(session)
         let found = try camera.segmentation()
         #expect(found.isFinished)
@@ -27,7 +31,8 @@ import ViewerCore
         let files = try camera.source.playback(0..<20 * Self.second).files
         for (index, file) in files.enumerated() {
             let ranges = found.segments.filter { $0.file == index }.map(\.range)
-            #expect(ranges.first?.lowerBound == file.fragments.first?.range.lowerBound)
+            var cursor = try FileCursor(file.file)
+            #expect(try ranges.first?.lowerBound == cursor.next()?.range.lowerBound)
             #expect(ranges.last?.upperBound == file.fragments.last?.range.upperBound)
             for (one, next) in zip(ranges, ranges.dropFirst()) {
                 #expect(one.upperBound == next.lowerBound)
