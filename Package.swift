@@ -271,7 +271,7 @@ let package = Package(
         .target(name: "TestMetrics", path: "Tests/TestMetrics", swiftSettings: settings),
         // A PostgreSQL server in a temporary directory.
         .target(
-            name: "TestDatabases", dependencies: ["PostgreSQL"], path: "Tests/TestDatabases",
+            name: "TestDatabases", dependencies: ["Catalog", "PostgreSQL"], path: "Tests/TestDatabases",
             swiftSettings: settings),
         // Recordings whose every time is known.
         .target(
@@ -314,8 +314,7 @@ let package = Package(
             "TestRecordings"),
         tests(
             "CollectorCore", logging, "Archive", "Catalog", "CollectorCore", "Media", "Messaging",
-            "Operations",
-            "TestDisks", "Timing", "Trust", "Wire"),
+            "Operations", "TestDatabases", "TestDisks", "Timing", "Trust", "Wire"),
         tests("Containers", "Containers", "Devices", "Media", "TestMedia"),
         tests(
             "ExportCore", "Archive", "Containers", "Devices", "Encoding", "ExportCore", "Library",
@@ -360,9 +359,8 @@ let package = Package(
         tests(
             "Simulation", "AgentCore", "Archive", "Catalog", "CollectorClient", "CollectorCore",
             "Library",
-            "Media", "Messaging", "MP4", "ObjectStore", "Recordings", "Spooling", "TestDisks",
-            "TestSpools",
-            "TestStores", "Uploading", "Wire"),
+            "Media", "Messaging", "MP4", "ObjectStore", "Recordings", "Spooling",
+            "TestDatabases", "TestDisks", "TestSpools", "TestStores", "Uploading", "Wire"),
         tests("SQLite", "SQLite"),
         tests("Threads", "Threads"),
         tests("Spooling", "Spooling", "TestSpools"),

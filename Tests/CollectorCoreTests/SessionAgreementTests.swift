@@ -1,5 +1,6 @@
 import Catalog
 import Foundation
+import TestDatabases
 import Testing
 
 @testable import CollectorCore
@@ -8,62 +9,6 @@ private let second: Int64 = 1_000_000_000
 
 /// Collectors that agree on a session through a database with faults.
 @Suite struct SessionAgreementTests {
-    /// A database: rows, and reports. It is given back to an earlier state when a standby takes over.
-    private struct Database {
-        var rows: [SiteSession] = []
-        var inserted: [Int64: Int64] = [:]
-        var recordings: [String: (recorded: SiteSessionRows.Recorded, heard: Int64)] = [:]
-        var server: Int64 = 1
-
-        func found(for proposal: SiteProposal, now: Int64) -> SiteSessionRows {
-            let newest = rows.max { $0.number < $1.number }
-            let others = recordings.filter { $0.key != proposal.collector }
-            let recordings = others.values.map {
-                SiteSessionRows.Recording(
-                    session: $0.recorded.session, heardSeconds: Double(now - $0.heard) / 1e9,
-                    zero: $0.recorded.zero)
-            }
-            let names = SiteSessionRows.recordedSessions(recordings, besides: proposal.stopped)
-            return SiteSessionRows(
-                proposed: rows.first { $0.session == proposal.session }, newest: newest,
-                newestSeconds: newest.map { Double(now - (inserted[$0.number] ?? 0)) / 1e9 }
-                    ?? .infinity,
-                recorded: rows.filter { names.contains($0.session) }
-                    .min { $0.number < $1.number },
-                recordings: recordings)
-        }
-
-        /// Whether a session that is recorded is the site's.
-        func isAgreed(_ proposal: SiteProposal, now: Int64) -> Bool {
-            let found = found(for: proposal, now: now)
-            guard case .row(let row) = found.decision(for: proposal, of: proposal.collector) else {
-                return false
-            }
-            return row.session == proposal.session
-        }
-
-        mutating func agree(
-            _ proposal: SiteProposal, exchange: ServerExchange, now: Int64
-        ) -> SiteAgreement {
-            let found = found(for: proposal, now: now)
-            switch found.decision(for: proposal, of: proposal.collector) {
-            case .row(let row): return found.agreement(on: row, with: proposal, at: exchange)
-            case .insert(let number):
-                var zero = exchange.instant(atMonotonic: proposal.zeroMonotonicNanoseconds)
-                zero.errorNanoseconds += proposal.zeroErrorNanoseconds
-                let row = SiteSession(
-                    number: number, session: proposal.session,
-                    zeroUTCNanoseconds: proposal.zeroUTCNanoseconds,
-                    wallErrorNanoseconds: proposal.wallErrorNanoseconds,
-                    segmentNanoseconds: proposal.segmentNanoseconds,
-                    collector: proposal.collector, archive: proposal.collector, zero: zero)
-                rows.append(row)
-                inserted[number] = now
-                return found.agreement(on: row, with: proposal, at: exchange)
-            }
-        }
-    }
-
     /// A collector with a clock of its own, reduced to its sessions.
     private struct Member {
         struct Session: Hashable {
@@ -118,8 +63,8 @@ private let second: Int64 = 1_000_000_000
     private struct Site {
         let seed: UInt64
         var random: SeededGenerator
-        var database = Database()
-        var standby = Database()
+        var database = SiteTables()
+        var standby = SiteTables()
         var members: [Member]
         var wire: [Message] = []
         var isAway = false
@@ -186,9 +131,8 @@ private let second: Int64 = 1_000_000_000
             var zero = exchange(member, now).instant(
                 atMonotonic: proposal.zeroMonotonicNanoseconds)
             zero.errorNanoseconds += proposal.zeroErrorNanoseconds
-            database.recordings[member.name] = (
-                .init(session: proposal.session, zero: zero), now
-            )
+            database.recordings[member.name] = SiteTables.Report(
+                recorded: .init(session: proposal.session, zero: zero), heardNanoseconds: now)
             if !database.isAgreed(proposal, now: now) {
                 members[index].agreement.denied(at: member.clock(now))
             }

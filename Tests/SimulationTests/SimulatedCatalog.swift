@@ -13,6 +13,11 @@ final class SimulatedCatalog: CatalogPlace, CatalogStore {
         var locked = 0
         var isPeaceful = false
         var refusals = 0
+        /// Its server is away.
+        var isAway = false
+        /// It lacks changes that it has confirmed. The program that wrote them notices that with its next change, and a later
+        /// program does not.
+        var hasLost = false
     }
 
     private let state: Mutex<State>
@@ -26,7 +31,25 @@ final class SimulatedCatalog: CatalogPlace, CatalogStore {
 
     func makePeace() { state.withLock { $0.isPeaceful = true } }
 
+    /// Its server is away, or back.
+    func setAway(_ isAway: Bool) { state.withLock { $0.isAway = isAway } }
+
+    /// Its server has lost changes that it had confirmed: those of some sessions.
+    func lose(isNoticed: Bool) throws(ArchiveError) {
+        guard let catalog = state.withLock({ $0.catalog }) else { return }
+        for session in try catalog.indexedSessionNames().sorted() {
+            if state.withLock({ Bool.random(using: &$0.random) }) {
+                try catalog.apply([.sessionRemoved(session)])
+            }
+        }
+        state.withLock { $0.hasLost = isNoticed }
+    }
+
     private func trouble() throws(ArchiveError) {
+        if state.withLock({ $0.isAway }) {
+            state.withLock { $0.refusals += 1 }
+            throw .system(operation: "use the catalog", path: name, errno: EBUSY)
+        }
         let code = state.withLock { state -> Int32? in
             guard !state.isPeaceful else { return nil }
             if state.locked == 0, Int.random(in: 0..<8, using: &state.random) == 0 {
@@ -51,6 +74,7 @@ final class SimulatedCatalog: CatalogPlace, CatalogStore {
 
     func open() throws(ArchiveError) -> (catalog: any CatalogStore, complaint: String?) {
         try trouble()
+        state.withLock { $0.hasLost = false }
         if state.withLock({ $0.catalog == nil }) {
             let fresh = try SQLiteCatalog.inMemory()
             state.withLock { $0.catalog = fresh }
@@ -65,6 +89,9 @@ final class SimulatedCatalog: CatalogPlace, CatalogStore {
 
     func apply(_ changes: [CatalogChange]) throws(ArchiveError) {
         try trouble()
+        if state.withLock({ $0.hasLost }) {
+            throw .system(operation: "use the catalog", path: name, errno: EIO)
+        }
         try catalog().apply(changes)
     }
 

@@ -1,4 +1,5 @@
 import Archive
+import Catalog
 import Wire
 
 @testable import CollectorCore
@@ -61,6 +62,8 @@ struct SimulatedCollector {
     private var nextCommit: Int64
     private var nextRetry: Int64
     private(set) var sessionsFinished: [String] = []
+    /// Questions to the site that were not taken yet.
+    private var proposals: [(proposal: SiteProposal, ticket: UInt64)] = []
     private var log: [String] = []
     /// The catalog thread's work; nil: no catalog.
     private var follower: CatalogFollower?
@@ -73,6 +76,7 @@ struct SimulatedCollector {
         layout: ArchiveLayout, space: FreeSpace, recovered: RecoveredArchive, host: HostClock,
         takenNames: Set<String>, sabotage: Sabotage?, segmentNanoseconds: Int64, keepsTime: Bool,
         catalog: SimulatedCatalog?, release: ReleasePolicy = .local, name: String = "",
+        isOnSite: Bool = false,
         at now: Instant
     ) {
         self.keepsTime = keepsTime
@@ -93,6 +97,7 @@ struct SimulatedCollector {
             idleTimeoutNanoseconds: Self.idleNanoseconds, takenNames: takenNames,
             software: "collector")
         settings.name = name
+        settings.isOnSite = isOnSite
         settings.release = sabotage == .releasesAtPersisted ? .local : release
         if let sabotage { settings.budgets = sabotage.budgets }
         if sabotage == .countsNoGreetings { settings.agentBudgets = .unlimited }
@@ -138,6 +143,28 @@ struct SimulatedCollector {
         engine.tick(at: now)
         follow(now)
     }
+
+    // MARK: The site
+
+    /// Whether the site's database answered the last time.
+    mutating func setSiteReachable(_ isReachable: Bool) { engine.isSiteReachable = isReachable }
+
+    mutating func takeProposals() -> [(proposal: SiteProposal, ticket: UInt64)] {
+        defer { proposals.removeAll() }
+        return proposals
+    }
+
+    mutating func agreed(_ ticket: UInt64, on answer: SiteAgreement?, at now: Instant) {
+        engine.agreed(ticket, on: answer, at: now)
+        follow(now)
+    }
+
+    mutating func siteDenied(_ session: String, at now: Instant) {
+        engine.siteDenied(session, at: now)
+        follow(now)
+    }
+
+    // MARK: Ends
 
     /// Ends the session on request.
     /// - Returns: its name; nil without a session.
@@ -237,7 +264,11 @@ struct SimulatedCollector {
         if keepsTime || isSubmitDue || engine.hasUrgentJobs { jobs += engine.takeJobs() }
         log += engine.takeLines().map(\.text)
         for notice in engine.takeNotices() {
-            if case .sessionFinished(let name) = notice { sessionsFinished.append(name) }
+            switch notice {
+            case .sessionFinished(let name): sessionsFinished.append(name)
+            case .propose(let proposal, let ticket): proposals.append((proposal, ticket))
+            case .sessionEnded, .wantRoom, .report, .enrol: break
+            }
         }
     }
 }

@@ -11,6 +11,18 @@ enum GroupSabotage: String, CaseIterable {
     case forgetsWhatIsReceived
     /// Readers take each copy of a record for a record.
     case countsCopies
+    /// Collectors keep a session that their site's database does not know.
+    case neverDenied
+    /// The site's database does not notice that it has lost commits.
+    case forgetsLosses
+
+    /// Whether the fault is in what the collectors of a site share.
+    var isOnSite: Bool {
+        switch self {
+        case .keepsTerm, .skipsNoteSynchronization, .forgetsWhatIsReceived, .countsCopies: false
+        case .neverDenied, .forgetsLosses: true
+        }
+    }
 }
 
 /// A box's disk that does not make the note of the collectors durable.

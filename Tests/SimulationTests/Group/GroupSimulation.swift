@@ -1,4 +1,5 @@
 import Archive
+import Catalog
 import Glibc
 import Media
 import TestDisks
@@ -7,6 +8,7 @@ import Wire
 
 @testable import AgentCore
 @testable import CollectorCore
+@testable import Recordings
 
 /// Some agents and three collectors, each with its own disk and archive, and faults, all from one seed.
 ///
@@ -45,6 +47,10 @@ struct GroupSimulation {
         var diskHangsUntil: Int64 = 0
         var bootedAt: Int64
         var boots = 1
+        var starts = 0
+        /// Of its archive, in the site's database; nil: it is not on a site.
+        var catalog: SimulatedCatalog?
+        var reportsAt: Int64 = 0
         var acknowledged: [String: [SpoolID: SequenceSet]] = [:]
         /// The latest first record of an offer of each source and spool since the collector's start: it need not have
         /// what is before.
@@ -63,6 +69,10 @@ struct GroupSimulation {
     private static let segmentNanoseconds: Int64 = 4_000_000_000
     /// See ``DiskStatistics/isHanging(now:)``.
     private static let diskPatienceNanoseconds: Int64 = 4_000_000_000
+    /// How long agents continue after the last fault, so that the collectors of a site come to one session.
+    private static let calmNanoseconds: Int64 = 40_000_000_000
+    /// Interval of a collector's reports to its site.
+    private static let reportNanoseconds: Int64 = 5_000_000_000
     private static let utc: Int64 = 1_800_000_000_000_000_000
     private static let names = ["east", "north", "west"]
 
@@ -73,6 +83,8 @@ struct GroupSimulation {
     private(set) var now: Int64 = 100_000_000_000
     private(set) var agents: [SimulatedAgent] = []
     private var members: [Member] = []
+    /// The database that the collectors share; nil: none.
+    private var site: SimulatedSite?
     /// With which collector an agent has a connection.
     private var connected: [Int: Int] = [:]
     /// With which one it has the connection to a second collector.
@@ -97,11 +109,14 @@ struct GroupSimulation {
     private(set) var greatestShift: Int64 = 0
     /// Sessions that more than one archive has.
     private(set) var sharedSessions = 0
+    /// Sessions that are parts of others.
+    private(set) var attachedSessions = 0
 
     init(
-        seed: UInt64, trouble: Trouble, agents count: Int, sabotage: GroupSabotage? = nil,
-        root: String
+        seed: UInt64, trouble: Trouble, agents count: Int, isOnSite: Bool = false,
+        sabotage: GroupSabotage? = nil, root: String
     ) throws {
+        if isOnSite { site = SimulatedSite(seed: seed) }
         self.seed = seed
         self.trouble = trouble
         self.sabotage = sabotage
@@ -115,7 +130,9 @@ struct GroupSimulation {
             members.append(
                 Member(
                     name: name, layout: ArchiveLayout(root: place, on: disk), disk: disk,
-                    bootedAt: booted))
+                    bootedAt: booted,
+                    catalog: isOnSite
+                        ? SimulatedCatalog(seed: seed ^ UInt64(members.count) << 8) : nil))
         }
         let endpoints = members.map(\.endpoint).joined(separator: ",")
         for index in 1...UInt8(count) {
@@ -171,6 +188,8 @@ struct GroupSimulation {
         let end = now + Self.captureNanoseconds
         while now < end, violations.isEmpty { try step() }
         makePeace()
+        try findOneSession()
+        for index in agents.indices { agents[index].sayGoodbye(now: now) }
         let deadline = now + Self.peaceNanoseconds
         while violations.isEmpty, !isOver {
             try step()
@@ -199,8 +218,10 @@ struct GroupSimulation {
             members[index].hangsUntil = 0
             members[index].diskHangsUntil = 0
             members[index].collector?.drain(false, at: instants[index])
+            members[index].catalog?.makePeace()
+            members[index].catalog?.setAway(false)
         }
-        for index in agents.indices { agents[index].sayGoodbye(now: now) }
+        site?.makePeace()
     }
 
     private func instant(_ member: Int) -> Instant {
@@ -237,6 +258,15 @@ extension GroupSimulation {
 
     private mutating func makeTrouble() throws {
         for index in members.indices { makeTrouble(of: index) }
+        if let fault = site?.makeTrouble(at: now) {
+            note(fault)
+            faults += 1
+            if site?.takeLoss() == true {
+                for member in members {
+                    try member.catalog?.lose(isNoticed: sabotage != .forgetsLosses)
+                }
+            }
+        }
         for index in agents.indices {
             if trouble.contains(.partitions), chance(250) {
                 let link = Link(
@@ -445,6 +475,7 @@ extension GroupSimulation {
             doesDiskHang && now - members[index].diskHangsSince >= Self.diskPatienceNanoseconds
         members[index].collector?.setDiskHanging(isHangingLong)
         members[index].collector?.tick(at: instant)
+        followSite(index, at: instant)
         noteZero(index)
         for line in members[index].collector?.takeLog() ?? [] {
             note("\(members[index].name): \(line)")
@@ -515,6 +546,96 @@ extension GroupSimulation {
     }
 }
 
+// MARK: - The site
+
+extension GroupSimulation {
+    /// What a collector and its site's database say to each other.
+    private mutating func followSite(_ index: Int, at instant: Instant) {
+        guard site != nil else { return }
+        let (name, start) = (members[index].name, members[index].starts)
+        let booted = members[index].bootedAt
+        if now >= members[index].reportsAt {
+            members[index].reportsAt = now + Self.reportNanoseconds
+            let recording = members[index].collector?.engine.recorder.siteProposal
+            let isAgreed = site?.report(recording, of: name, at: now, bootedAt: booted)
+            members[index].collector?.setSiteReachable(isAgreed != nil)
+            if isAgreed == nil { members[index].reportsAt = now + 1_000_000_000 }
+            if isAgreed == false, sabotage != .neverDenied, let recording {
+                members[index].collector?.siteDenied(recording.session, at: instant)
+            }
+        }
+        for (ticket, answer) in site?.takeAnswers(
+            of: index, start: start, at: now, bootedAt: booted) ?? []
+        {
+            members[index].collector?.setSiteReachable(answer != nil)
+            members[index].collector?.agreed(ticket, on: answer, at: instant)
+        }
+        for (proposal, ticket) in members[index].collector?.takeProposals() ?? [] {
+            site?.ask(proposal, ticket: ticket, of: index, start: start, at: now)
+        }
+        members[index].catalog?.setAway(site?.isAway(at: now) == true)
+        if chance(6) { members[index].collector?.followCatalog(at: instant) }
+    }
+
+    /// Without faults, the collectors of a site come to one session.
+    private mutating func findOneSession() throws {
+        guard site != nil else { return }
+        let end = now + Self.calmNanoseconds
+        while now < end, violations.isEmpty { try step() }
+        let recorded = Set(
+            members.compactMap { $0.collector?.engine.recorder.siteProposal?.session })
+        if recorded.count > 1 { violate("sessions at once: \(recorded.sorted())") }
+    }
+
+    /// Parts of a session are where their descriptions say, to within what they say.
+    private mutating func checkAttachments() throws {
+        var described: [SessionAttachments.Described] = []
+        for member in members {
+            for session in try member.layout.sessionNames() {
+                let manifest = try SessionManifest.read(member.layout.manifest(session))
+                described.append(
+                    .init(session: session, attached: manifest.attached ?? []))
+            }
+        }
+        let attachments = SessionAttachments(described)
+        for session in Set(described.map(\.session)).sorted() {
+            guard let place = attachments.place(of: session) else { continue }
+            attachedSessions += 1
+            // Sessions that a collector took over have been noted by the one that began them.
+            for (_, own) in zeros[session] ?? [:] {
+                for (_, whole) in zeros[place.session] ?? [:] {
+                    let error = abs(own.zero - whole.zero - place.offsetNanoseconds)
+                    let bound = Int64(clamping: place.boundNanoseconds) + own.error + whole.error
+                    guard error > bound else { continue }
+                    violate(
+                        "\(session) is \(error) ns from its place in \(place.session), \(bound) are said"
+                    )
+                }
+            }
+        }
+    }
+
+    /// A collector's catalog agrees with its files.
+    private mutating func checkCatalog(of index: Int) throws {
+        guard let catalog = members[index].catalog else { return }
+        for turn in 0..<10_000
+        where turn < 2 || members[index].collector?.isCatalogInStep == false {
+            now += 1_000_000_000
+            let instant = instant(index)
+            members[index].collector?.followCatalog(at: instant)
+        }
+        let fresh = try SQLiteCatalog.inMemory()
+        _ = try CatalogIndexing.update(fresh, members[index].layout, everything: true)
+        let (wanted, kept) = (try fresh.dump(), try catalog.dump())
+        if wanted != kept {
+            let differences = Set(wanted).symmetricDifference(kept).sorted().prefix(6)
+            violate(
+                "the catalog of \(members[index].name) differs: \(differences.joined(separator: "; "))"
+            )
+        }
+    }
+}
+
 // MARK: - Crashes
 
 extension GroupSimulation {
@@ -570,6 +691,8 @@ extension GroupSimulation {
             }
         }
         sessionsBefore[members[index].name] = Set(try layout.sessionNames())
+        members[index].starts += 1
+        members[index].reportsAt = now
         let space = FreeSpace(reserveBytes: 2_000, directory: layout.root) { _ in
             (UInt64(disk.freeBytes), 1 << 40)
         }
@@ -579,8 +702,9 @@ extension GroupSimulation {
                 boot: "\(members[index].name) \(members[index].boots)",
                 wallErrorNanoseconds: 1_000_000),
             takenNames: Set(try layout.sessionNames()), sabotage: nil,
-            segmentNanoseconds: Self.segmentNanoseconds, keepsTime: false, catalog: nil,
-            release: policies[index], name: members[index].name, at: instant)
+            segmentNanoseconds: Self.segmentNanoseconds, keepsTime: false,
+            catalog: members[index].catalog,
+            release: policies[index], name: members[index].name, isOnSite: site != nil, at: instant)
     }
 }
 
@@ -618,6 +742,10 @@ extension GroupSimulation {
         }
         try checkCopies()
         checkZeros()
+        if site != nil {
+            try checkAttachments()
+            for index in members.indices { try checkCatalog(of: index) }
+        }
         var sessions: [String: Int] = [:]
         for member in members {
             for session in try member.layout.sessionNames() {

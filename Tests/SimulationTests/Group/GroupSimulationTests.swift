@@ -14,15 +14,17 @@ private let seeds = SimulationRun.seeds(usually: 32)
         var copied = 0
         var shared = 0
         var shift: Int64 = 0
+        var attached = 0
     }
 
     private func run(
-        _ seed: UInt64, sabotage: GroupSabotage? = nil, agents: Int? = nil
+        _ seed: UInt64, sabotage: GroupSabotage? = nil, agents: Int? = nil, isOnSite: Bool = false
     ) throws -> Result {
         try SimulationRun.inDirectory { root in
             var simulation = try GroupSimulation(
                 seed: seed, trouble: GroupSimulation.trouble(of: seed),
-                agents: agents ?? Int(seed / 8 % 3) + 1, sabotage: sabotage, root: root)
+                agents: agents ?? Int(seed / 8 % 3) + 1, isOnSite: isOnSite, sabotage: sabotage,
+                root: root)
             let violations = try simulation.run()
             if !violations.isEmpty, sabotage == nil {
                 print((simulation.history + violations.prefix(5)).joined(separator: "\n"))
@@ -30,7 +32,8 @@ private let seeds = SimulationRun.seeds(usually: 32)
             return Result(
                 violations: violations, faults: simulation.faults, moves: simulation.moves,
                 held: simulation.heldRecords, copied: simulation.copiedRecords,
-                shared: simulation.sharedSessions, shift: simulation.greatestShift)
+                shared: simulation.sharedSessions, shift: simulation.greatestShift,
+                attached: simulation.attachedSessions)
         }
     }
 
@@ -68,13 +71,35 @@ private let seeds = SimulationRun.seeds(usually: 32)
         #expect(all.shared > 0)
     }
 
+    @Test func `whatever a site's database does, its archives have one session and every sample`()
+        throws
+    {
+        var all = Result(violations: [])
+        for seed in seeds {
+            let result = try run(seed, isOnSite: true)
+            #expect(result.violations == [], "seed \(seed)")
+            all.faults += result.faults
+            all.shared += result.shared
+            all.attached += result.attached
+            all.shift = max(all.shift, result.shift)
+        }
+        print(
+            "\(seeds): \(all.faults) faults, \(all.shared) sessions in several archives, \(all.attached) attached, zeros at "
+                + "most \(all.shift) ns apart")
+        #expect(all.faults > seeds.count, "the simulation has become harmless")
+        #expect(all.shared > seeds.count / 2)
+        #expect(all.attached > 0)
+    }
+
     @Test(arguments: GroupSabotage.allCases)
     func `what is broken on purpose is found within two hundred seeds`(
         sabotage: GroupSabotage
     ) throws {
         var found: (seed: UInt64, violation: String)?
         for seed in 0..<200 as Range<UInt64> where found == nil {
-            if let violation = try run(seed, sabotage: sabotage).violations.first {
+            if let violation = try run(seed, sabotage: sabotage, isOnSite: sabotage.isOnSite)
+                .violations.first
+            {
                 found = (seed, violation)
             }
         }
