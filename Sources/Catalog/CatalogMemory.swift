@@ -76,7 +76,7 @@ final class CatalogMemory: Sendable {
         return answer
     }
 
-    /// Something was changed.
+    /// Discards all kept answers, because the catalog was changed. Answers of queries in progress are not kept.
     func forget() {
         state.withLock { state in
             state.entries = [:]

@@ -27,7 +27,8 @@ package struct CatalogReference: Sendable {
     package func place(_ layout: ArchiveLayout) -> any CatalogBackend { placeOf(layout) }
 }
 
-/// A server with the catalogs of several archives, and with what the collectors of a site share.
+/// A database server with the catalogs of several archives, and with the data that the collectors of a site share: their register
+/// and leases.
 package protocol CatalogServer: Sendable {
     /// Its address in messages.
     var name: String { get }

@@ -21,7 +21,7 @@ package protocol CatalogStore: Sendable {
         of session: String?, from: Int64?, until: Int64?
     ) throws(ArchiveError) -> [CatalogSegment]
 
-    /// Files of a session that have not ended.
+    /// Unfinished files of a session: their end is not known yet.
     func growingSegments(of session: String) throws(ArchiveError) -> [CatalogSegment]
 
     /// Names of the sessions in the catalog.

@@ -120,11 +120,11 @@ struct CollectorEngine {
         var linkSettings = CollectorLinkSettings(software: settings.software)
         linkSettings.budgets = settings.agentBudgets
         linkSettings.name = settings.name
-        linkSettings.mirrored = settings.release == .mirrored
+        linkSettings.mirrored = settings.release.needsTwoCollectors
         link = CollectorLink(settings: linkSettings)
         recorder = SessionRecorder(settings: settings, host: host)
         firstNanoseconds = now.monotonic
-        sourceCounters = SourceCounters(countsUnreleased: settings.release == .stored)
+        sourceCounters = SourceCounters(countsUnreleased: settings.release.waitsForStore)
         record(recorder.resume(recovered, at: now))
     }
 }

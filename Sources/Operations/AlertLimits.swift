@@ -10,6 +10,6 @@ package enum AlertLimits {
     static let lateSeconds = 5.0
     /// Older undurable records are shown as "unsaved": a fragment, a commit interval, and a margin.
     static let unsavedSeconds = 10.0
-    /// Less than that is in flight, not owed.
-    static let owedBytes = 10_000_000.0
+    /// Fewer bytes are in transit, and not shown as owed.
+    static let inTransitBytes = 10_000_000.0
 }

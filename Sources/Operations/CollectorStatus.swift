@@ -19,7 +19,7 @@ package struct CollectorStatus: Hashable, Sendable {
     package var refusedMessages: UInt64 = 0
     /// Records received again after a reconnect, and dropped, since the start.
     package var repeatedRecords: UInt64 = 0
-    /// Files that failed, and were cut to their durable part.
+    /// Files that were closed after an error, truncated to their durable data.
     package var failedFiles: UInt64 = 0
     /// Segments removed by retention.
     package var removedSegments: UInt64 = 0

@@ -22,7 +22,7 @@ package struct HealthAnswer: Hashable, Sendable {
         return HealthAnswer(isWell: true, text: "ok")
     }
 
-    /// Readiness: whether it receives samples.
+    /// Readiness: whether the collector can record samples now.
     /// - Parameter obstacle: the reason why it does not listen yet; nil: unknown.
     static func readiness(
         _ status: CollectorStatus?, ageSeconds: Double?, isStopping: Bool, obstacle: String? = nil

@@ -2,7 +2,7 @@ import Files
 import Glibc
 import Media
 
-/// The system's figures of this process.
+/// Resource usage of this process, as the kernel reports it.
 package struct ProcessFigures: Hashable, Sendable {
     package var cpuSeconds: Double
     package var residentBytes: UInt64

@@ -15,7 +15,7 @@ package struct SiteView: Hashable, Sendable, Codable {
         package var filesWithoutRoom: Double
         package var stuckFiles: Double
         package var busySeconds: Double
-        /// Mean since the start, seconds; nil without any.
+        /// Mean duration of `fdatasync` since the start of the collector; nil if there was none.
         package var fdatasyncSeconds: Double?
     }
 
@@ -309,7 +309,7 @@ extension SiteView.Source {
     package var placement: String? {
         var parts = elsewhere.map { ["recorded by \(oneLine($0))"] } ?? []
         if let moved { parts.append("left \(oneLine(moved))") }
-        for owed in owed ?? [] where owed.bytes >= AlertLimits.owedBytes {
+        for owed in owed ?? [] where owed.bytes >= AlertLimits.inTransitBytes {
             let bytes = Int64(min(owed.bytes, 9e18))
             parts.append("\(ByteCount(bytes)) kept for \(oneLine(owed.collector))")
         }

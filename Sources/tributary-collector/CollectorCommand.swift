@@ -81,7 +81,8 @@ struct CollectorCommand: ParsableCommand {
 
     private var segmentLength: TimeSpan {
         segment
-            ?? TimeSpan(nanoseconds: upload.release == .stored ? 60_000_000_000 : 600_000_000_000)
+            ?? TimeSpan(
+                nanoseconds: upload.release.waitsForStore ? 60_000_000_000 : 600_000_000_000)
     }
 
     @Option(help: "Event that defines the session's time zero.")
@@ -230,7 +231,8 @@ struct CollectorCommand: ParsableCommand {
             let signals = StopSignals { count, origin in
                 if count > 1 { _exit(130) }
                 service.stopping()
-                // A person at a terminal has recorded by hand, and wants final files. A service is restarted.
+                // SIGINT, from a terminal, ends the session, so that its files are finished. Any other stop leaves the session
+                // open, and the next collector continues it.
                 collector.stop(endsSession: origin == .person)
                 Self.watchEnd(of: collector, service.logger)
             }
@@ -264,7 +266,7 @@ struct CollectorCommand: ParsableCommand {
         }
     }
 
-    /// After a signal, time to end as usual.
+    /// Interval, after a signal, of the checks whether a hung disk keeps the collector from ending.
     private static let endSeconds = 4
 
     /// Starts the HTTP server before the first agent connects.

@@ -50,7 +50,7 @@ struct UploadOptions: ParsableArguments {
         guard place.store == nil else { return }
         for (option, isGiven) in [
             ("--keep-local", keepLocal != nil), ("--store-rate", storeRate != nil),
-            ("--release stored", release == .stored),
+            ("--release stored", release.waitsForStore),
         ] where isGiven {
             throw ValidationError("\(option) needs an object store: add --store s3://BUCKET/PREFIX")
         }

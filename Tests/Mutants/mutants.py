@@ -124,7 +124,7 @@ MUTANTS = [
            "if let known, known.holds(bytes, digest: digest) {", "if let known, known.number > 10_000 {", UPLOADING),
     Mutant("records of moved segments are forgotten", SOURCE, "        readMoved(moved)\n", "", ARCHIVE),
     Mutant("agents forget what is durable and not in the store", RECORDS,
-           "guard policy == .stored else { return nil }", "guard policy == .stored, source.isEmpty else { return nil }",
+           "guard policy.waitsForStore else { return nil }", "guard policy.waitsForStore, source.isEmpty else { return nil }",
            "DurableRecordsTests"),
     Mutant("an agent does not go back to what another collector lacks", CURSOR,
            "if start < persisted || lacksRecords(", "if lacksRecords(", "ReleaseTests"),

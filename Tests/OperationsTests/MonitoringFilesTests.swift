@@ -75,6 +75,8 @@ import Testing
             "progressSeconds": AlertLimits.progressSeconds,
             "diskBusySeconds": AlertLimits.diskBusySeconds,
             "lateSeconds": AlertLimits.lateSeconds,
+            "unsavedSeconds": AlertLimits.unsavedSeconds,
+            "inTransitBytes": AlertLimits.inTransitBytes,
         ]
         for (name, value) in known {
             #expect(limits[name].flatMap(Double.init) == value, "\(name)")

@@ -67,7 +67,7 @@ package struct PostgreSQLCatalogPlace: CatalogBackend {
             try FileSystem.remove(mark, on: layout.disk)
             complaint = "\(database.name) is not up to date; it is filled again from the files"
         }
-        // It is not updated any more.
+        // The SQLite catalog in the archive is not updated any more.
         try SQLiteCatalog.remove(layout)
         return (catalog, complaint)
     }

@@ -268,7 +268,7 @@ enum PostgreSQLStatements {
     /// A table's rows of a session ($1 archive, $2 session), in the columns of ``SQLiteCatalog``.
     struct Dump {
         var table: String
-        /// Names as there, and whether the column is text.
+        /// Names of the columns in ``SQLiteCatalog``, and whether each is a text.
         var columns: [(name: String, isText: Bool)]
         var statement: String
 

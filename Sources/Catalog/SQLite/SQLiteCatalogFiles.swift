@@ -86,7 +86,7 @@ struct SQLiteCatalogFiles: Sendable {
         }
     }
 
-    /// Whether the database cannot change, and is complete without its log.
+    /// Whether the file system is read-only and the write-ahead log is missing or empty: then the database file is complete.
     func isImmutable() throws(ArchiveError) -> Bool {
         var system = statvfs()
         guard statvfs(directory, &system) == 0 else {

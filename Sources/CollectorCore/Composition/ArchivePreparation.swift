@@ -60,7 +60,7 @@ struct ArchivePreparation {
     /// Takes over the sessions of the object store if the archive is empty and records are released when they are stored.
     /// - Returns: false if the collector was stopped first.
     private func takeOver() throws(CollectorError) -> Bool {
-        let store = settings.release == .stored ? settings.store : nil
+        let store = settings.release.waitsForStore ? settings.store : nil
         let isNeeded: Bool
         let unfinished: String?
         do throws(ArchiveError) {

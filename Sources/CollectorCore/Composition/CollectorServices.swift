@@ -107,7 +107,7 @@ extension ReceivingThread {
 
         let uploads = settings.store.map { store in
             ArchiveUploads(
-                store, layout: layout, countsRecords: settings.release == .stored, spine: spine,
+                store, layout: layout, countsRecords: settings.release.waitsForStore, spine: spine,
                 meter: environment.disk, lease: lease, logger: logger
             ) { disk.submit([.remove($0)]) }
         }

@@ -170,7 +170,7 @@ struct SourceRecorder: Sendable {
             var ends: [SessionManifest.SpoolEnd] = []
             for end in spoolEnds {
                 // An agent may return to a spool repeatedly, to learn which records the store has.
-                if settings.release == .stored {
+                if settings.release.waitsForStore {
                     ends.removeAll {
                         $0.spool == end.spool && $0.beyond == nil && $0.through <= end.through
                     }

@@ -1,3 +1,4 @@
+import Media
 package import RTSP
 
 /// Properties that a camera reports.
@@ -50,7 +51,7 @@ package struct DeviceClock: Hashable, Sendable {
 /// One of a camera's streams.
 package struct DeviceProfile: Hashable, Sendable {
     package struct Video: Hashable, Sendable {
-        /// "H.264", "H.265", or as the camera names it.
+        /// As ``VideoCodec`` describes it, or as the camera names it.
         package var codec: String
         package var width: Int
         package var height: Int
@@ -79,6 +80,6 @@ package struct DeviceProfile: Hashable, Sendable {
 
     /// Whether an agent can record it.
     package var isRecordable: Bool {
-        url != nil && ["H.264", "H.265"].contains(video?.codec)
+        url != nil && VideoCodec.all.contains { $0.description == video?.codec }
     }
 }

@@ -15,6 +15,10 @@ export const limits = {
     owedBytes: 1e8,
     gapsWithinSeconds: 600,
     clockBoundSeconds: 0.02,
-    /** A tile with a longer lag is late. */
+    /** A source with a longer lag is late. */
     lateSeconds: 5,
+    /** A source with older records that are not durable is unsaved. */
+    unsavedSeconds: 10,
+    /** Fewer bytes are in transit, and not shown as owed. */
+    inTransitBytes: 1e7,
 };

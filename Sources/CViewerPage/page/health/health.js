@@ -8,6 +8,7 @@ import { CollectorTable } from './health-collectors.js';
 import { findings, silence } from './health-findings.js';
 import { keptHistory } from './health-history.js';
 import { Plot } from './health-plot.js';
+import { limits } from './limits.js';
 import { titleNow } from './session-name.js';
 import { setTitle } from './shell.js';
 
@@ -215,8 +216,8 @@ class HealthPage {
  */
 function stateOf(source) {
     if (!source.isConnected) return !source.isRecorded ? 'gone' : source.elsewhere ? 'elsewhere' : 'away';
-    if ((source.lagSeconds ?? 0) > 5) return 'late';
-    if (source.persistedAgeSeconds > 10) return 'unsaved';
+    if ((source.lagSeconds ?? 0) > limits.lateSeconds) return 'late';
+    if (source.persistedAgeSeconds > limits.unsavedSeconds) return 'unsaved';
     if (source.isStopped) return 'stopped';
     return source.isRecorded ? 'live' : 'idle';
 }
@@ -229,8 +230,7 @@ function stateOf(source) {
 function placementOf(source) {
     const preview = source.previewOf ? [`preview of ${source.previewOf}`] : [];
     const left = source.moved ? [`left ${source.moved}`] : [];
-    // Less than that is on its way, and not owed.
-    const owed = (source.owed ?? []).filter((owed) => owed.bytes >= 1e7);
+    const owed = (source.owed ?? []).filter((owed) => owed.bytes >= limits.inTransitBytes);
     const elsewhere = source.elsewhere ? [`recorded by ${source.elsewhere}`] : [];
     return [...preview, ...elsewhere, ...left, ...owed.map((owed) => `${bytes(owed.bytes)} kept for ${owed.collector}`)].join('; ');
 }

@@ -108,7 +108,7 @@ struct DurableRecords: Sendable {
     var held: [(source: String, spool: SpoolID, durable: SequenceSet, stored: SequenceSet?)] {
         spools.keys.sorted().flatMap { source in
             (spools[source] ?? []).map {
-                (source, $0.id, $0.present, policy == .stored ? $0.stored : nil)
+                (source, $0.id, $0.present, policy.waitsForStore ? $0.stored : nil)
             }.filter { $0.2.highest > 0 }
         }
     }
@@ -145,7 +145,7 @@ struct DurableRecords: Sendable {
     /// Adds records of the object store. Those of an unknown spool are ignored: its agent sends all its records.
     /// - Returns: whether any of them is new.
     mutating func insertStored(_ records: SequenceSet, source: String, spool: SpoolID) -> Bool {
-        guard policy == .stored else { return false }
+        guard policy.waitsForStore else { return false }
         var hasMoved = false
         change(source, spool) { own in
             let before = own.stored
@@ -169,7 +169,7 @@ struct DurableRecords: Sendable {
 
     /// A spool ends with this record, as soon as it is durable.
     mutating func noteGoodbye(_ sequence: UInt64, source: String, spool: SpoolID) {
-        guard policy == .stored else { return }
+        guard policy.waitsForStore else { return }
         change(source, spool) { $0.goodbye = sequence }
     }
 
@@ -319,7 +319,7 @@ struct DurableRecords: Sendable {
         own.removeAll { spool in
             // The newest spool has nothing to release yet.
             guard excess > 0, spool.archived == nil, spool.id != newest else { return false }
-            if policy == .stored, !isCrowded, !spool.isReleased { return false }
+            if policy.waitsForStore, !isCrowded, !spool.isReleased { return false }
             excess -= 1
             return true
         }
@@ -330,7 +330,7 @@ struct DurableRecords: Sendable {
 extension DurableRecords: DurabilityLookup {
     /// No agent has records before `keptFrom`: those are not waited for, although they may still be uploaded.
     func released(source: String, spool: SpoolID, keptFrom: UInt64) -> UInt64? {
-        guard policy == .stored else { return nil }
+        guard policy.waitsForStore else { return nil }
         guard let own = self[source, spool] else { return 0 }
         let first = max(keptFrom, 1)
         let durable = own.durable.watermark
@@ -341,7 +341,7 @@ extension DurableRecords: DurabilityLookup {
     func archived(source: String, spool: SpoolID) -> ArchivedRecords {
         guard let own = self[source, spool] else { return ArchivedRecords() }
         let persisted = own.durable.watermark
-        let goodbye = own.goodbye.flatMap { $0 <= persisted || policy != .stored ? $0 : nil }
+        let goodbye = own.goodbye.flatMap { $0 <= persisted || !policy.waitsForStore ? $0 : nil }
         return ArchivedRecords(persisted: persisted, goodbye: goodbye, term: own.term)
     }
 }

@@ -96,7 +96,7 @@ extension SessionRecorder {
     func neverReturned(to session: String, at now: Instant) -> [Action] {
         sources.keys.sorted().flatMap { name -> [Action] in
             guard let source = sources[name]?.value, source.hasJoined else { return [] }
-            let mayReturn = source.isAwaited || settings.release == .stored
+            let mayReturn = source.isAwaited || settings.release.waitsForStore
             return durable.archivedSpools(of: name).filter { $0 != source.spool }.flatMap { spool in
                 durable.durable(source: name, spool: spool).holes.flatMap { hole in
                     mayReturn
