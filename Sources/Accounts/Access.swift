@@ -53,7 +53,7 @@ package final class Access: Sendable {
 
     /// Minimum interval of checks of the file of accounts.
     private static let lookNanoseconds: Int64 = 1_000_000_000
-    /// Maximum length: `Bearer`, a token and blanks.
+    /// Maximum length of an `Authorization` header with a token, bytes: `Bearer`, spaces and the token.
     private static let maximumAuthorizationBytes = 256
     /// `Link` and an address.
     private static let maximumLinkBytes = 1_280
@@ -139,7 +139,7 @@ package final class Access: Sendable {
 
     /// Authenticates a request. A link takes precedence over a token, and a token over a cookie.
     package func check(_ credentials: Credentials, now: AccessTime) -> Answer {
-        guard let accounts else { return .allowed(.nobody, .everything, renewedCookie: nil) }
+        guard let accounts else { return .allowed(.anonymous, .everything, renewedCookie: nil) }
         refresh(accounts, now)
         if let query = credentials.query, SignedLink.isLink(query) {
             return check(linkTo: credentials.path, query: query, accounts.key, now)
@@ -242,7 +242,7 @@ package final class Access: Sendable {
     ///   - credentials: of a request that was allowed.
     ///   - rights: its rights.
     package func pass(_ credentials: Credentials, _ rights: Rights, now: AccessTime) -> AccessPass {
-        guard let accounts else { return AccessPass(rights: rights, proof: .nobody) }
+        guard let accounts else { return AccessPass(rights: rights, proof: .anonymous) }
         if let address = Self.linkAddress(credentials.authorization) {
             return AccessPass(rights: rights, proof: .link(address, path: credentials.path))
         }
@@ -266,7 +266,7 @@ package final class Access: Sendable {
         guard let accounts else { return true }
         refresh(accounts, now)
         switch pass.proof {
-        case .nobody, .other: return false
+        case .anonymous, .other: return false
         case .link(let address, let path):
             let answer = check(embedding: address, path, accounts.key, now)
             guard case .allowed = answer else { return false }

@@ -19,7 +19,7 @@ package enum AccessError: Error, Hashable, Sendable, CustomStringConvertible {
     case noUserFile(path: String)
     /// Other users may read or write a secret file.
     case accessibleByOthers(path: String)
-    /// A line of the file of accounts that cannot be used.
+    /// A line of the accounts file is invalid.
     case malformed(path: String, line: Int, reason: String)
     /// Not a regular file.
     case notAFile(path: String)
@@ -33,7 +33,7 @@ package enum AccessError: Error, Hashable, Sendable, CustomStringConvertible {
     case notLinkable(reason: String)
     /// scrypt failed.
     case hashing(reason: String)
-    /// A call of the system failed.
+    /// A system call failed.
     case system(operation: String, path: String, errno: Int32)
 
     package var description: String {

@@ -1,4 +1,5 @@
-// The processor's own CRC-32C instructions (SSE4.2, ARMv8 CRC), which Swift cannot name. Prefixed; the polynomial's table stays in Swift.
+// Shims for the CRC-32C instructions of the processor (SSE4.2, ARMv8 CRC), which Swift cannot use. The implementation with a table
+// is in Swift (`CRC32C.swift`).
 #ifndef TRIBUTARY_CCHECKSUM_SHIM_H
 #define TRIBUTARY_CCHECKSUM_SHIM_H
 

@@ -1,4 +1,4 @@
-// libcurl's own header, and its functions with variable arguments, which Swift does not import, as one function for each type.
+// libcurl's header. Swift does not import its variadic functions, so there is one shim for each argument type.
 #ifndef TRIBUTARY_CCURL_SHIM_H
 #define TRIBUTARY_CCURL_SHIM_H
 
@@ -25,7 +25,7 @@ static inline CURLcode CCurl_set_context(CURL *easy, CURLoption option, void *va
     return curl_easy_setopt(easy, option, value);
 }
 
-// CURLOPT_READFUNCTION, CURLOPT_WRITEFUNCTION, CURLOPT_HEADERFUNCTION: they have one type.
+// For CURLOPT_READFUNCTION, CURLOPT_WRITEFUNCTION and CURLOPT_HEADERFUNCTION, whose callbacks have the same type.
 static inline CURLcode CCurl_set_transfer(CURL *easy, CURLoption option, curl_write_callback call) {
     return curl_easy_setopt(easy, option, call);
 }

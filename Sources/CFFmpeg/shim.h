@@ -1,4 +1,4 @@
-// FFmpeg's libraries, and those of their macros that Swift cannot import. Prefixed, and without logic.
+// FFmpeg's headers, and constants for the macros that Swift cannot import. The constants are prefixed.
 #ifndef TRIBUTARY_CFFMPEG_SHIM_H
 #define TRIBUTARY_CFFMPEG_SHIM_H
 

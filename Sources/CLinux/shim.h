@@ -1,4 +1,4 @@
-// What Glibc's module map leaves out. Prefixed, and without logic.
+// Shims for Linux functions that Glibc's module map leaves out. All names are prefixed.
 //
 // _GNU_SOURCE is not defined here: it would change the layout of types that Swift has imported without it. The few
 // functions that it guards are declared below instead.
@@ -33,14 +33,14 @@ static inline int CLinux_open(const char *path, int flags, mode_t mode) {
     return open(path, flags, mode);
 }
 
-// Opens something for its path alone (open(2)).
+// Opens a file or directory as a path handle, without access to its content (open(2), O_PATH).
 static const int CLinux_O_PATH = __O_PATH;
 
 static inline int CLinux_open_at(int directory, const char *name, int flags, mode_t mode) {
     return openat(directory, name, flags, mode);
 }
 
-// Opens a path in which no part is a symbolic link; else ELOOP (openat2(2), RESOLVE_NO_SYMLINKS). ENOSYS before Linux 5.6.
+// Opens a path; ELOOP if any part is a symbolic link (openat2(2), RESOLVE_NO_SYMLINKS); ENOSYS before Linux 5.6.
 static inline int CLinux_open_linkless(const char *path, int flags) {
     struct open_how how = {.flags = (unsigned)flags, .resolve = RESOLVE_NO_SYMLINKS};
     return (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof how);
@@ -61,12 +61,12 @@ static inline int CLinux_synchronize_file_system(int fd) {
     return syncfs(fd);
 }
 
-// Copies within the kernel, from `*offset` on, which moves on; to where the other file stands (copy_file_range(2)).
+// Copies bytes within the kernel (copy_file_range(2)): from `*offset`, which is advanced, to the file position of `to`.
 static inline ssize_t CLinux_copy_file_range(int from, off_t *offset, int to, size_t bytes) {
     return copy_file_range(from, offset, to, 0, bytes, 0);
 }
 
-// Reads what is in the page cache, and never waits for a disk (preadv2(2), RWF_NOWAIT).
+// Reads only what is in the page cache, without waiting for a disk (preadv2(2), RWF_NOWAIT); EAGAIN if nothing is cached.
 static inline ssize_t CLinux_read_cached(int fd, void *bytes, size_t count, off_t offset) {
     struct iovec piece = {bytes, count};
     return preadv2(fd, &piece, 1, offset, 8);
@@ -88,7 +88,8 @@ static inline int CLinux_epoll_remove(int set, int fd) {
     return epoll_ctl(set, EPOLL_CTL_DEL, fd, 0);
 }
 
-// The numbers of readable descriptors, at most `most` and at most 256; like epoll_wait(2).
+// Waits for ready descriptors (epoll_wait(2)) and stores their numbers: at most `most`, and at most 256. Returns their count; −1
+// with errno on failure.
 static inline int CLinux_epoll_wait(int set, uint32_t *numbers, int most, int milliseconds) {
     struct epoll_event events[256];
     int count = epoll_wait(set, events, most < 256 ? most : 256, milliseconds);
@@ -96,14 +97,14 @@ static inline int CLinux_epoll_wait(int set, uint32_t *numbers, int most, int mi
     return count;
 }
 
-// Has the kernel stamp what a socket receives (socket(7), SO_TIMESTAMPNS).
+// Makes the kernel timestamp the packets that a socket receives (socket(7), SO_TIMESTAMPNS).
 static inline int CLinux_stamp_arrivals(int fd) {
     int on = 1;
     return setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof on);
 }
 
-// Receives without waiting (recvmsg(2)). `stamp` is when the kernel received it, CLOCK_REALTIME in nanoseconds; 0: it does not say.
-// `from` is the sender's address, as far as there is room.
+// Receives one packet without waiting (recvmsg(2), MSG_DONTWAIT). `stamp`: when the kernel received it, nanoseconds of
+// CLOCK_REALTIME; 0 if the kernel does not report it. `from`: the sender's address.
 static inline ssize_t CLinux_receive_stamped(int fd, void *bytes, size_t count, int64_t *stamp,
                                              struct sockaddr_storage *from) {
     struct iovec piece = {bytes, count};

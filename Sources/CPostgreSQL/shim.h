@@ -1,4 +1,4 @@
-// libpq's own header, and the macro of it that Swift does not import. Debian keeps the header in a directory of its own.
+// libpq's header, and a constant for a macro that Swift does not import. Debian installs the header in <postgresql/>.
 #ifndef TRIBUTARY_CPOSTGRESQL_SHIM_H
 #define TRIBUTARY_CPOSTGRESQL_SHIM_H
 
@@ -14,8 +14,9 @@
 #include <string.h>
 #include <sys/socket.h>
 
-// How many bytes a TCP connection has received (tcp(7), TCP_INFO; tcpi_bytes_received of <linux/tcp.h>, since Linux 4.1, which the C
-// library's structure lacks). Not 0: it is no such connection, or the kernel does not tell.
+// Sets `count` to the number of bytes that a TCP connection has received. Returns 0; −1 for other sockets, and if the kernel does
+// not report the number. Source: TCP_INFO (tcp(7)), tcpi_bytes_received of <linux/tcp.h>, since Linux 4.1; the C library's struct
+// tcp_info does not have that field.
 static inline int CPostgreSQL_received_bytes(int fd, uint64_t *count) {
     unsigned char info[256];
     socklen_t size = sizeof info;

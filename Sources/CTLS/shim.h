@@ -1,4 +1,4 @@
-// OpenSSL's libssl for `Devices`: a TLS client whose bytes the caller carries.
+// OpenSSL's libssl for the TLS client in `Devices`. The client has no socket: the caller transfers the bytes.
 #ifndef TRIBUTARY_CTLS_SHIM_H
 #define TRIBUTARY_CTLS_SHIM_H
 

@@ -1,9 +1,9 @@
-// The kernel's Video for Linux, and what of it Swift cannot import; libv4lconvert, which is looked for at run time.
-// Prefixed, and without logic.
+// The kernel's header for Video4Linux, constants for the macros that Swift cannot import, and the function types of libv4lconvert.
+// All names are prefixed.
 #ifndef TRIBUTARY_CV4L2_SHIM_H
 #define TRIBUTARY_CV4L2_SHIM_H
 
-// Before the kernel's own, which needs struct timeval.
+// Included before <linux/videodev2.h>, which needs struct timeval.
 #include <sys/time.h>
 #include <time.h>
 
@@ -51,7 +51,8 @@ static const uint32_t CV4L2_CAP_CAPTURE_MPLANE = V4L2_CAP_VIDEO_CAPTURE_MPLANE;
 static const uint32_t CV4L2_CAP_STREAMING = V4L2_CAP_STREAMING;
 static const uint32_t CV4L2_CAP_IO_MC = V4L2_CAP_IO_MC;
 
-// libv4lconvert's functions (libv4lconvert.h), found with dlsym: a box has the library only if its camera needs it.
+// Function types of libv4lconvert (libv4lconvert.h), which is loaded with dlopen and dlsym: it is only installed where a camera
+// needs it.
 typedef void *(*CV4L2_convert_create)(int descriptor);
 typedef void (*CV4L2_convert_destroy)(void *context);
 typedef int (*CV4L2_convert)(

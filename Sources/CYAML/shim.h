@@ -1,4 +1,4 @@
-// libyaml's own header, of which Swift imports all that Terminal needs.
+// libyaml's header. Swift imports everything in it that Terminal uses.
 #ifndef TRIBUTARY_CYAML_SHIM_H
 #define TRIBUTARY_CYAML_SHIM_H
 

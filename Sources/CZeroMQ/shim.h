@@ -1,4 +1,4 @@
-// libzmq's own header, of which Swift imports all that Messaging needs, and eventfd(2), which Glibc's module leaves out.
+// libzmq's header, and that of eventfd(2), which Glibc's module map leaves out.
 #ifndef TRIBUTARY_CZEROMQ_SHIM_H
 #define TRIBUTARY_CZEROMQ_SHIM_H
 

@@ -1,4 +1,4 @@
-// zlib's own header, and its one macro that Swift cannot import. Prefixed.
+// zlib's header, and a prefixed shim for the only macro in use that Swift cannot import.
 #ifndef TRIBUTARY_CZLIB_SHIM_H
 #define TRIBUTARY_CZLIB_SHIM_H
 

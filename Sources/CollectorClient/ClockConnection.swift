@@ -56,7 +56,7 @@ extension SocketOptions {
 
     static var ofClockProbes: SocketOptions {
         var options = toCollector
-        // A probe that could not be sent at once would measure the queue.
+        // A queued probe would include its time in the queue in the round trip.
         options.sendsOnlyWhenConnected = true
         // After a collector's return, its time is queried before it receives the backlog.
         options.reconnectMaximumMilliseconds = 0

@@ -17,7 +17,7 @@ package struct GreetingWatch: Hashable, Sendable {
     package init() {}
 
     /// Processes a connection event.
-    /// - Returns: whether it was the handshake timeout, which says nothing about keys.
+    /// - Returns: whether the handshake timeout ended the connection. Then the keys are not the reason.
     package mutating func follow(_ event: ConnectionEvent, now: Int64) -> Bool {
         switch event {
         case .connected:

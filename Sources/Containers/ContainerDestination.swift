@@ -9,7 +9,8 @@ package enum ContainerDestination: Sendable {
     /// A receiver of sequential bytes.
     case sink(any ContainerSink)
 
-    /// Text for messages. Of an address only the host: the rest may contain passwords, stream keys and passphrases.
+    /// The destination in messages. Of an address, only the scheme, host and port are included: the rest may contain passwords,
+    /// stream keys and passphrases.
     package var name: String {
         switch self {
         case .file(let path): path

@@ -79,7 +79,8 @@ package struct Remuxer: ~Copyable {
                 let parameters = output.stream(Int(number)).pointee.codecpar
             {
                 MuxerHandle.setExtradata(configuration, of: parameters)
-                // The tag may be `avc3`, which is wrong with a complete record; 0 lets the muxer choose one.
+                // The input's tag may be `avc3`, which is wrong for a configuration record with all parameter sets. With 0, the
+                // muxer chooses the tag.
                 parameters.pointee.codec_tag = 0
             }
             // Containers without edit lists get no more audio before the start than the first frame needs.

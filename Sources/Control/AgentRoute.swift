@@ -27,7 +27,8 @@ extension AgentRoute {
 }
 
 extension ControlReply.Reply {
-    /// The reply of an agent.
+    /// The agent's reply and its payload.
+    /// - Throws: ``Failure`` for another kind of reply, as from a program of another version.
     package func ofAgent() throws -> (reply: CommandReply, payload: [UInt8]) {
         guard case .report(let reply, let payload) = self else {
             throw Failure("unexpected answer: use the same version of all programs")

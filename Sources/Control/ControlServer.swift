@@ -29,7 +29,7 @@ package final class ControlServer: Sendable {
         /// Also the group of the socket's directory, or the program's own.
         case group
 
-        /// See umask(2).
+        /// Permission bits that the socket must not have (umask(2)).
         fileprivate var mask: mode_t {
             switch self {
             case .owner: 0o177

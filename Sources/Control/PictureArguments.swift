@@ -74,7 +74,7 @@ extension PictureCrop: HintedArgument {
     public init?(argument: String) { self.init(argument[...]) }
 }
 
-/// `on` or `off`.
+/// The value of an option that is switched `on` or `off`.
 package enum OnOff: String, ExpressibleByArgument, CaseIterable {
     case on, off
 }

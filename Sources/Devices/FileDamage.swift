@@ -13,7 +13,8 @@ package struct FileDamage: Hashable, Sendable {
         "parts of the file are lost: what cannot be decoded is left out"
 }
 
-/// Leaves out damaged samples, and pictures up to the next one at which decoding is right again.
+/// Drops damaged samples. Of video, it also drops the following pictures up to the next keyframe, and that keyframe's leading
+/// pictures.
 struct DamagedPackets {
     private struct Gap {
         var damage: FileDamage

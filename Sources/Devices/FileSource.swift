@@ -9,7 +9,7 @@ package struct FileSource: ~Copyable {
     package let path: String
     /// In the requested order.
     package let tracks: [CodedTrack]
-    /// The file's zero on the playback clock.
+    /// The instant of the playback clock that corresponds to ``startNanoseconds``.
     package var originNanoseconds: Int64 = 0
     /// The earliest presented time, on the file's own scale.
     package let startNanoseconds: Int64

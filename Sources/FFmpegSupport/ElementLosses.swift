@@ -15,7 +15,7 @@ package struct ElementLosses: ContainerLosses {
     /// Positions, ascending.
     private var losses: [Int64] = []
 
-    /// A file with more has nothing intact to keep apart.
+    /// Maximum number of losses; the scan ends there. A file with more has no usable part.
     private static let maximumLosses = 1_000_000
     /// libavformat's position of a packet is within the first bytes of its element.
     private static let headerBytes: Int64 = 16
@@ -104,7 +104,7 @@ final class SequentialBytes {
 
     deinit { close(descriptor) }
 
-    /// `count` bytes at `place`, at most a block; fewer at the end of the file.
+    /// Reads `count` bytes, one block at most, from offset `place`; fewer at the end of the file, none after a read error.
     func read(at place: Int64, count: Int) -> ArraySlice<UInt8> {
         precondition(count <= Self.blockBytes)
         guard place >= 0, place < size else { return [] }

@@ -25,7 +25,7 @@ final class InputBytes {
         try self.init(owning: descriptor, isCancelled: isCancelled)
     }
 
-    /// Reads a file that the caller has opened, and may close.
+    /// Reads a file that the caller has opened. The descriptor is duplicated, so the caller may close it.
     convenience init(
         descriptor: Int32, isCancelled: @escaping @Sendable () -> Bool
     ) throws(InputFailure) {

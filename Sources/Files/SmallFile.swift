@@ -4,7 +4,7 @@ import Glibc
 package enum SmallFile {
     /// The permissions that other users must not have.
     package enum Access: Sendable {
-        /// Any, and any kind of file.
+        /// Other users may have any permissions, and the file may be of any kind.
         case any
         /// A list of trusted keys: a regular file that only its owner may write.
         case trusted

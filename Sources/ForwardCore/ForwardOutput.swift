@@ -39,7 +39,7 @@ final class ForwardOutput {
         let shift = saturatingRescale(
             origin, from: .nanoseconds, to: formats[track].timescale)
         let dts = sample.dts.clampedSubtracting(shift)
-        // Audio from before the first picture.
+        // Drops audio from before the first picture, and samples whose decoding time does not increase.
         guard dts >= 0, dts > last[sample.track] ?? -1 else { return }
         last[sample.track] = dts
         var failure: ContainerError?

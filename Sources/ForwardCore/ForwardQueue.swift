@@ -41,7 +41,7 @@ package struct ForwardQueue: Sendable {
     private var number: UInt64?
     private var session = ""
     private var formats: [TrackFormat] = []
-    /// Controls video and, with it, audio.
+    /// After a loss, drops all samples, audio included, up to the next keyframe.
     private var gate = KeyframeGate(isSkipping: true)
     /// Dropped samples.
     package private(set) var droppedSamples: UInt64 = 0
@@ -78,7 +78,8 @@ package struct ForwardQueue: Sendable {
         limit()
     }
 
-    /// - Returns: the next sample; nil if the queue is empty.
+    /// Removes the next sample.
+    /// - Returns: the sample; nil if the queue is empty.
     package mutating func next() -> ForwardedSample? {
         guard !isEmpty else { return nil }
         defer { advance(1) }

@@ -38,7 +38,8 @@ package enum ByteText {
     /// Base64 with the alphabet for URLs and file names (§5), without padding.
     package static func base64URL(_ bytes: [UInt8]) -> String { encode(bytes, url) }
 
-    /// Reads exactly what ``base64URL(_:)`` writes, so that no two texts are the same bytes. The caller bounds the length.
+    /// Decodes exactly what ``base64URL(_:)`` writes; nil for any other text, so that no two texts decode to the same bytes. The
+    /// caller bounds the length.
     package static func decode(base64URL text: some StringProtocol) -> [UInt8]? {
         decode(text.utf8, url).flatMap { $0.rest == 0 ? $0.bytes : nil }
     }

@@ -34,7 +34,7 @@ final class JSONNode {
         guard case .list(var elements) = self.content else {
             preconditionFailure("a container of another kind was asked for in between")
         }
-        // Unique reference during the append, so the list is not copied.
+        // Drops the second reference to the list, so that the append does not copy it.
         self.content = .null
         elements.append(node)
         self.content = .list(elements)

@@ -30,7 +30,7 @@ package struct RecordingLibrary: Sendable {
     package private(set) var members: [RecordingLibrary] = []
     /// Receives one line for each error that did not prevent an answer.
     let complain: @Sendable (String) -> Void
-    /// Whether one of several archives is not there.
+    /// Whether at least one of several archives is unavailable.
     private var hasAbsentMembers = false
 
     /// - Throws: where there is no archive.
@@ -197,7 +197,8 @@ package struct RecordingLibrary: Sendable {
         return hasBucket ? try !store.list(.session(name)).isEmpty : false
     }
 
-    /// The session that a session is a part of, or itself: collectors of a site may have begun a part of their own.
+    /// The session that `session` is a part of; `session` itself if it is not a part. Collectors of a site can record parts of one
+    /// session.
     package func whole(of session: String) throws(ArchiveError) -> String {
         try merged?.whole(of: session) ?? session
     }

@@ -13,7 +13,7 @@ package enum ConnectionEvent: Hashable, Sendable {
     case handshakeFailed(endpoint: String, HandshakeFailure)
     /// Nothing is listening; the next attempt follows after the interval.
     case retrying(endpoint: String, milliseconds: Int32)
-    /// The connection has closed. The number is that of its former descriptor.
+    /// The connection was closed. `descriptor` is the number that its closed descriptor had.
     case disconnected(endpoint: String, descriptor: Int32)
     /// Another event (libzmq's number).
     case other(UInt16, endpoint: String)
@@ -27,7 +27,8 @@ package enum HandshakeFailure: Hashable, Sendable {
     case securityMismatch
     /// A message cannot be decrypted with the available keys.
     case wrongKey
-    /// The peer closed the connection (its errno), for example because it uses another key than expected.
+    /// The peer closed the connection, for example because it uses another key than expected. `errno` is the error that libzmq
+    /// reports.
     case brokenOff(errno: Int32)
     /// Not ZMTP, or invalid ZMTP (libzmq's number).
     case protocolError(code: Int32)

@@ -14,7 +14,7 @@ package struct Poller: ~Copyable {
     private struct Item {
         /// `nil` for a plain descriptor.
         var socket: UnsafeMutableRawPointer?
-        /// The events to wait for, and which of them are ready (ZMQ_POLLIN, ZMQ_POLLOUT).
+        /// The events to wait for (ZMQ_POLLIN, ZMQ_POLLOUT).
         var events: Int32
         /// Its state may change without a signal on its descriptor: other code sends and receives on it.
         var isShared: Bool

@@ -56,7 +56,7 @@ package struct Socket: ~Copyable {
         }
     }
 
-    /// Identity, header and payload: more parts are rare.
+    /// Capacity reserved for a received message: identity, header and payload. More parts are rare.
     private static let usualParts = 3
 
     let owner: Owner

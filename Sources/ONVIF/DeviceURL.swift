@@ -9,7 +9,7 @@ package struct DeviceURL: Hashable, Sendable {
     private static let secureScheme = "https://"
     private static let plainPort: UInt16 = 80
     private static let securePort: UInt16 = 443
-    /// Where a device service is, unless the camera says otherwise (ONVIF Core Specification §5.1.1).
+    /// Default path of the device service (ONVIF Core Specification §5.1.1).
     private static let usualPath = "/onvif/device_service"
 
     /// HTTP over TLS.

@@ -1,5 +1,5 @@
-/// Text from a camera, for people: of limited length, without characters that break lines, change the direction of text or control a
-/// terminal.
+/// Text from a camera, made safe to display: at most `limit` Unicode scalars, and spaces instead of characters that break lines,
+/// change the direction of text or control a terminal.
 func shownText(_ text: some StringProtocol, limit: Int = 96) -> String {
     var shown = String.UnicodeScalarView()
     for scalar in text.unicodeScalars.prefix(limit) {

@@ -507,7 +507,7 @@ extension S3Bucket {
         return "\(target.path)/\(URIEncoding.encoded(whole, keepsSlashes: true))"
     }
 
-    /// `nil` for a successful response.
+    /// The error in a response; nil for status 200 to 299.
     private func refusal(_ answer: StoreAnswer) -> StoreRefusal? {
         guard !(200..<300).contains(answer.status) else { return nil }
         let error = StoreAnswers.error(answer.body)

@@ -77,7 +77,7 @@ package struct ConnectionBudget: Hashable, Sendable {
 package struct ConnectionLimits: Hashable, Sendable {
     /// Each costs a descriptor and some kilobytes.
     package var maximumConnections: Int
-    /// From the connection to the first complete header.
+    /// Timeout from accepting a connection to its first complete header.
     package var headerNanoseconds: Int64
     /// From a header to the first part of the response being sent, and from there to the next part.
     package var answerNanoseconds: Int64

@@ -245,6 +245,7 @@ private struct ServingLoop {
         return true
     }
 
+    /// Sends pending bytes until there are none or the socket's buffer is full.
     /// - Returns: false if the connection is broken.
     private mutating func send(_ entry: inout Entry, _ id: Int) -> Bool {
         while !entry.connection.pending.isEmpty {

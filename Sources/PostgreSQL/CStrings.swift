@@ -3,7 +3,8 @@ struct CStrings {
     private var bytes: [CChar] = [0]
     private var offsets: [Int?] = []
 
-    /// - Parameter texts: nil becomes a null pointer. A zero inside a text becomes U+FFFD: C and PostgreSQL have none.
+    /// - Parameter texts: nil becomes a null pointer. A zero byte in a text becomes U+FFFD, because C strings and PostgreSQL's
+    ///   texts cannot contain it.
     init(_ texts: [String?]) {
         for text in texts {
             guard let text else {

@@ -5,7 +5,7 @@ import CPostgreSQL
 ///
 /// It has no password: an address is an argument, and every user of a machine can read the arguments of every process.
 package struct PostgreSQLAddress: Hashable, Sendable, CustomStringConvertible {
-    /// Servers, tried in this order, each for ``connectSeconds``.
+    /// Maximum number of servers in an address. They are tried in order, each for ``connectSeconds``.
     package static let maximumHosts = 8
     private static let defaultConnectSeconds = 3
     private static let longestConnectSeconds = 30

@@ -48,10 +48,10 @@ package final class PostgreSQLConnection: @unchecked Sendable {
     /// A result was abandoned, and its remaining data is still in the connection.
     private var isGivenUp = false
 
-    /// Connects; the first server of the address that answers and has the role.
+    /// Connects to the first server of the address that answers and has the role.
     /// - Parameters:
     ///   - program: shown in `pg_stat_activity`.
-    ///   - setup: statements for the new connection.
+    ///   - setup: statements that are run on the new connection.
     package init(
         _ address: PostgreSQLAddress, for role: Role, program: String, setup: String,
         limits: Limits = Limits()

@@ -1,1 +1,2 @@
-// Depends on the programs that record and read: agent, collector and tool. None of them needs a server package.
+// This target depends on the agent, the collector and `tributary`, so one invocation builds them. None of them needs the packages
+// of the viewer's HTTP server.

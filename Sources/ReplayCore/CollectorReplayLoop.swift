@@ -217,7 +217,7 @@ extension CollectorReplayLoop {
         }
     }
 
-    /// The offset for live capture times: captured when due. A single step is captured now.
+    /// Offset from recorded times to live capture times. A sample's capture time is its due time; in a single step, it is `now`.
     private func liveOffset(_ pacer: ReplayPacer, _ item: ReplayItem, now: Int64) -> Int64 {
         guard pacer.isPaused else { return pacer.time(of: 0) }
         guard item.timeNanoseconds != .min else { return stampOffset }

@@ -10,7 +10,7 @@ import Recordings
 /// MPEG-TS describes formats in the stream, so it just continues. Other containers have one format per track: another file
 /// (`show.mkv`, `show-2.mkv`, …) or another connection to the same server follows. Used on one thread.
 final class ContainerOutput {
-    /// Limit of files: a recording with so many changes is broken.
+    /// Maximum number of files or connections. A recording with more changes of format is assumed to be damaged.
     private static let maximumParts = 1_000
 
     private let destination: ContainerDestination

@@ -35,7 +35,7 @@ package struct ReplayedSamples: Sendable {
         }.min()
     }
 
-    /// The same samples at another time.
+    /// The same samples, with all times increased by `shift`.
     package func moved(byNanoseconds shift: Int64) -> ReplayedSamples {
         guard shift != 0 else { return self }
         var moved = self

@@ -158,7 +158,7 @@ final class ReplayLine {
         }
     }
 
-    /// Sends pending messages.
+    /// Runs the link's timers, and sends clock probes and pending messages.
     func speak(now: Int64) throws(MessagingError) {
         link.setAbsence(greeting.trouble(of: settings.endpoint, now: now))
         perform(link.tick(now: now))

@@ -27,7 +27,7 @@ package final class SQLiteConnection: @unchecked Sendable {
         }
     }
 
-    /// Statements that are kept prepared: a caller's statements are constants.
+    /// Maximum number of cached prepared statements. Callers use a fixed set of statements.
     private static let maximumPrepared = 64
     /// Size to which the write-ahead log is truncated after a checkpoint.
     private static let logBytes = 16 << 20
@@ -75,7 +75,7 @@ package final class SQLiteConnection: @unchecked Sendable {
         sqlite3_close_v2(handle)
     }
 
-    /// A path in a URI (`sqlite.org/uri.html`).
+    /// A path, percent-encoded for a URI (`sqlite.org/uri.html`).
     private static func escaped(_ path: String) -> String {
         path.utf8.map { byte in
             let isPlain =

@@ -17,7 +17,7 @@ package enum SQLiteError: Error, Hashable, CustomStringConvertible {
     package var description: String {
         switch self {
         case .refused(let code, let message): "\(message) (SQLite \(code))"
-        case .timedOut(let duration): "a question took longer than \(duration.components.seconds) s"
+        case .timedOut(let duration): "a query took longer than \(duration.components.seconds) s"
         case .tooMuchTemporary(let limit): "a question needs more than \(limit >> 20) MiB of memory"
         case .tooLarge(let limit): "the answer is larger than \(limit >> 20) MiB"
         case .unexpected(let reason): "unexpected content: \(reason)"

@@ -7,7 +7,7 @@ package struct ReadOnlyDirectory: SpoolStorage {
     package var path: String { reading.path }
     private let reading: DirectoryReading
 
-    /// - Throws: when there is no such directory.
+    /// - Throws: if the directory does not exist or cannot be read.
     package init(path: String) throws(SpoolError) {
         reading = DirectoryReading(path: path)
         _ = try names()

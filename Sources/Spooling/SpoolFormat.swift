@@ -175,7 +175,7 @@ struct SpoolRecordHeader: Hashable, Sendable {
 }
 
 extension SpoolFileHeader {
-    /// The value that ties records to their file.
+    /// Salt of the records' checksums: the header's own checksum. With it, a record of another file is never accepted.
     var salt: UInt32 { encoded().withUnsafeBytes { $0.littleEndian(at: 64) } }
 }
 

@@ -73,6 +73,7 @@ struct BeepFinder {
         if heard.count < 4 * window { heard.append(amplitude) }
     }
 
+    /// The start of the beep, in samples from the first one; nil if the tone was not a beep of the test audio.
     /// - Parameter end: the sample at which the tone has ended.
     private func beginning(endingAt end: Int) -> Double? {
         let half = peak.amplitude / 2

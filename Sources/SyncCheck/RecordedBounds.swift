@@ -100,8 +100,9 @@ package struct RecordedBounds: Sendable {
         return moved
     }
 
-    /// Moves all times, and adds the error of that to the bounds of times that a clock has measured.
-    /// - Parameter shift: of a time, and its maximum error, nanoseconds.
+    /// Shifts all times, and adds the maximum error of the shift to the bounds. A bound of 0 stays 0: no clock has measured those
+    /// times.
+    /// - Parameter shift: returns the shift of a time and its maximum error, nanoseconds.
     package mutating func move(by shift: (Int64) -> (Int64, UInt64)) {
         let moved = entries.indices.map { index in
             let (move, bound) = shift(entries[index].startNanoseconds)

@@ -1,6 +1,6 @@
 package import ArgumentParser
 
-/// An option's value with its own syntax: an invalid one is answered with examples.
+/// An option value with its own syntax. The error for an invalid value contains examples.
 package protocol HintedArgument: ExpressibleByArgument, Sendable {
     /// The syntax with examples: `a time such as 10s or 5m`.
     static var valueHint: String { get }

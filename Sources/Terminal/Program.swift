@@ -87,7 +87,7 @@ package enum Program {
         }
     }
 
-    /// Exits for wrong usage that was found before parsing.
+    /// Prints a usage error that was found before parsing, and exits with ``ExitStatus/usage``.
     package static func refuse(_ error: UsageError, name: String) -> Never {
         end(with: "\(name): \(error)")
         exit(ExitStatus.usage)

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Runs blocking work on its own threads, with limits of running and of waiting jobs. A thread exists while it has jobs.
+/// Runs blocking work on its own threads. The numbers of running and of waiting jobs are limited. A thread ends when no job waits.
 package final class BlockingWorkQueue: Sendable {
     private typealias Job = @Sendable () -> Void
 

@@ -19,7 +19,7 @@ struct ClockConstraints: Sendable {
         /// It is consistent with the skew limit but not with the wander limit; earlier constraints were discarded, and
         /// the estimate has moved by this much.
         case fitsSkewLimitOnly(movedNanoseconds: Int64)
-        /// It is consistent, but not newer.
+        /// It is consistent, but not newer than the accepted exchanges. It is not used.
         case old
         /// It cannot come from the same clock: it differs from the estimate by this much. Nothing was changed.
         case contradicts(byNanoseconds: Int64)

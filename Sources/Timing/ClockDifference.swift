@@ -6,7 +6,7 @@ import Media
 /// Each direction alone gives a range that contains the difference at every moment, for any delays
 /// (``RetroTimeline``). Both ranges contain it, so their intersection does.
 package struct ClockDifference: Sendable {
-    /// The first clock asks: offsets second − first, at moments of the first.
+    /// From exchanges that the first clock starts: offsets (second − first) at moments of the first clock.
     private var forth: RetroTimeline?
     /// The second clock asks: offsets first − second, at moments of the second.
     private var back: RetroTimeline?
@@ -72,7 +72,7 @@ package struct ClockDifference: Sendable {
         )
     }
 
-    /// Estimates the difference from the exchanges in which the second clock asks.
+    /// Estimates the difference from the exchanges that the second clock starts; nil if there are none.
     private mutating func backEstimate(at moment: Int64) -> RetroTimeline.Estimate? {
         guard var back else { return nil }
         defer { self.back = back }

@@ -33,7 +33,7 @@ struct OffsetRange: Hashable, Sendable {
         return both.lowestNanoseconds <= both.highestNanoseconds ? both : nil
     }
 
-    /// Maximum change of the offset; two nanoseconds are the clocks' granularity.
+    /// Maximum change of the offset in an interval: the maximum drift, and 2 ns for the granularity of the clocks.
     private static func growth(over nanoseconds: Int64) -> Int64 {
         drift(over: nanoseconds, ppb: ClockLimits.skewPPB) + 2
     }

@@ -93,7 +93,7 @@ package struct Timeline: Sendable {
         return .slewing(restNanoseconds: slew(to: model, at: agentNanoseconds))
     }
 
-    /// Distance of the mapping from a model (model − applied) at the start of an update.
+    /// Offset of a model minus the applied offset, nanoseconds, at the instant from which an update would apply.
     package mutating func rest(to model: ClockModel, at agentNanoseconds: Int64) -> Int64 {
         let start = startOfUpdate(at: agentNanoseconds)
         return model.offset(at: start).clampedSubtracting(appliedOffsetNanoseconds(at: start))

@@ -1,6 +1,6 @@
 import Glibc
 
-/// Polls the agents' files: reads them only when a name, size or modification time has changed.
+/// Polls the agents' files. Reads them only when a name, inode, size, mode or status change time (`st_ctim`) has changed.
 package struct AgentWatch: Sendable {
     private struct Mark: Hashable {
         var inode: UInt
@@ -45,7 +45,7 @@ package struct AgentWatch: Sendable {
         return marks
     }
 
-    /// A file that has just been deleted has a mark of its own.
+    /// The mark of a file. A file that cannot be examined, because it was deleted meanwhile, has a mark that no existing file has.
     private func mark(of path: String) -> Mark {
         var status = stat()
         guard stat(path, &status) == 0 else {

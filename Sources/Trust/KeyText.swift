@@ -43,7 +43,7 @@ enum KeyText {
         String(decoding: encodeBytes(key, kind), as: UTF8.self)
     }
 
-    /// The same as bytes that can be overwritten.
+    /// The same text as bytes, which the caller can overwrite after use.
     static func encodeBytes(_ key: [UInt8], _ kind: Kind) -> [UInt8] {
         var all = key + check(key, kind)
         defer { wipe(&all) }

@@ -53,7 +53,7 @@ package enum UploadStep: String, CaseIterable, Hashable, Sendable {
     case identify
     /// Puts a description, a ledger, notes.
     case putDocument
-    /// Deletes a document that is no longer there.
+    /// Deletes a document in the store that does not exist on the disk any more.
     case deleteDocument
     /// Notes which documents the store has.
     case noteDocuments

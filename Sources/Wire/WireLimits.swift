@@ -27,7 +27,7 @@ package enum WireLimits {
     package static let payloadBytes = 4 * 1024 * 1024
     /// Parts of a message in addition to the routing identity: header and payload.
     package static let parts = 2
-    /// Records of one message: those of three seconds at 100 ms each.
+    /// Maximum number of records in one message: three seconds of records of 100 ms.
     package static let recordsPerMessage = 32
     /// Payload bytes of a message with several records. An incomplete message of this size stays below the threshold of
     /// the collector's memory guard.
@@ -133,8 +133,8 @@ package enum WireLimits {
     package static let heartbeatMillisecondsRange: ClosedRange<UInt32> = 100...60_000
     /// Heartbeat intervals of silence after which a peer counts as disconnected: four heartbeats may be lost.
     package static let silentHeartbeats: Int64 = 5
-    /// Maximum delay of samples of a watched source, milliseconds: from each picture at once to a batch without a viewer.
-    /// Agents clamp other values to this range.
+    /// Allowed values of the maximum delay of samples of a watched source, milliseconds: 1 requests that each picture is sent at
+    /// once; 100 is the length of a batch without a viewer. Agents clamp other values to this range.
     package static let watchMillisecondsRange: ClosedRange<UInt32> = 1...100
     /// Milliseconds that samples of an unwatched source may wait for others at their agent.
     package static let gatherMilliseconds: UInt32 = 500

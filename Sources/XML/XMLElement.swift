@@ -89,7 +89,7 @@ package struct XMLElement: Hashable, Sendable {
                     guard var element = open.popLast(), element.name == name else {
                         throw Flaw("an end tag without its start tag", at: at)
                     }
-                    // Text between elements is whitespace.
+                    // The text of an element with children is assumed to be whitespace, and is discarded.
                     if element.children.isEmpty {
                         element.text = String(decoding: text, as: UTF8.self)
                     }

@@ -3,7 +3,7 @@ import Glibc
 import RTSP
 import Terminal
 
-/// A file with a network camera's user name and password, readable by its owner only.
+/// Maximum size of the file.
 enum CameraLoginFile {
     /// A name and a password have this much at most.
     private static let maximumBytes = 4_096

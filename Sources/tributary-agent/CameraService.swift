@@ -162,7 +162,7 @@ final class CameraService: Sendable {
             return status != line
         }
         if isNews { manager.status(line) }
-        // A single hanging source must not have all of them restarted.
+        // The service manager restarts all sources if it gets no sign of life, so signs stop only when all sources are stalled.
         if stalled < max(1, members.count) { manager.alive() }
     }
 }

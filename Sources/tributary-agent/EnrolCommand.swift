@@ -57,8 +57,8 @@ struct EnrolCommand: ParsableCommand {
         tell(enrolled, keyDirectory, files)
         if let first = failures.first {
             throw Failure(
-                "enrolled with \(line.endpoints.count - failures.count) of \(line.endpoints.count) collectors: \(first); run the same "
-                    + "command again when that is mended")
+                "enrolled with \(line.endpoints.count - failures.count) of \(line.endpoints.count) collectors: \(first); fix that, and run "
+                    + "the same command again")
         }
     }
 
@@ -149,7 +149,7 @@ struct EnrolCommand: ParsableCommand {
         return directory == "/" ? "/\(path)" : "\(directory)/\(path)"
     }
 
-    /// Whether a configuration can be changed.
+    /// Checks that the options can be added to a configuration file, and that it can be written.
     private func check(_ path: String, _ line: EnrolmentLine, _ keys: KeyDirectory) throws {
         do throws(ConfigurationError) {
             // The later settings, without the source's name, which the server assigns.

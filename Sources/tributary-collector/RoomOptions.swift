@@ -52,7 +52,7 @@ struct RoomOptions: ParsableArguments {
 
     /// Compares the options with the size and free space of the archive's disk.
     /// - Returns: a warning if nothing can be recorded at present; nil otherwise, or if the free space is unknown.
-    /// - Throws: if the disk is smaller than the minimum free space.
+    /// - Throws: if `--reserve` or `--keep-free` is not less than the size of the disk.
     func check(archive: String) throws(UsageError) -> String? {
         let place = Path.existingPart(of: archive) ?? archive
         let free: UInt64

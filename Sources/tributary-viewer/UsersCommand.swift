@@ -5,7 +5,7 @@ import JSON
 import Terminal
 import ViewerCore
 
-/// `tributary-viewer users`: who may look.
+/// `tributary-viewer users`: manages the viewer's accounts.
 struct UsersCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "users", abstract: "Manages the accounts of the viewer.",
@@ -84,11 +84,11 @@ struct AddUserCommand: ParsableCommand {
             let password = try Self.readPassword(for: name)
             try file.add(
                 name, password: password, role: role, sources: scope, replacing: replace)
-            print("\(name) may look, with the password that was given")
+            print("\(name) can log in now")
         }
     }
 
-    /// Twice from a terminal, without showing it; otherwise one line.
+    /// Reads a password: twice from a terminal without echo, otherwise as one line of standard input.
     private static func readPassword(for name: String) throws -> String {
         guard isatty(0) == 1 else {
             guard let line = readLine(strippingNewline: true) else {
@@ -99,7 +99,7 @@ struct AddUserCommand: ParsableCommand {
         let first = try hidden(
             "Password for \(name) (at least \(UserFile.minimumPasswordCharacters) characters): ")
         guard try hidden("The same again: ") == first else {
-            throw UsageError("these are two different passwords: try again")
+            throw UsageError("the two passwords differ: enter the same password twice")
         }
         return first
     }

@@ -230,7 +230,7 @@ struct ViewerCommand: RepeatingCommand {
     /// Maximum validity of a store's address (Amazon S3 User Guide, "Sharing objects with presigned URLs").
     private static let redirectSeconds: ClosedRange<Int64> = 1...604_800
 
-    /// Kept in memory of files in an object store: half a minute of sixteen sources.
+    /// Size of the cache in memory for files in an object store: half a minute of sixteen sources.
     private static let cacheBytes = 256 << 20
 
     /// Maximum time that a list waits for one session's files. Users can repeat the request.
@@ -308,7 +308,7 @@ struct ViewerCommand: RepeatingCommand {
         ) { logger.warning("\($0)") }
     }
 
-    /// The site whose catalog alone was given; nil: archives or a feed were named.
+    /// Settings of the site, if only its catalog was given; nil if archives, a feed or an object store were given.
     private func siteSettings(
         _ catalog: CatalogReference, _ viewers: ViewerAccess?, _ shutdown: Shutdown,
         _ logger: Logger

@@ -84,7 +84,7 @@ struct `Access without accounts` {
     @Test func `is everybody's`() async throws {
         let scene = AccessScene()
         let access = try scene.access(hasAccounts: false)
-        let everything = Access.Answer.allowed(.nobody, .everything, renewedCookie: nil)
+        let everything = Access.Answer.allowed(.anonymous, .everything, renewedCookie: nil)
         #expect(!access.hasAccounts)
         #expect(access.check() == everything)
         #expect(access.check(cookie: "tributary=a", authorization: "Bearer a") == everything)
@@ -92,7 +92,7 @@ struct `Access without accounts` {
         #expect(await access.logIn("anna") == .wrong)
         let path = "/api/v1/sessions/a/sources/b/media.mp4"
         let link = try access.link(
-            to: path, query: "from=1", lifeSeconds: 60, for: .nobody, .everything,
+            to: path, query: "from=1", lifeSeconds: 60, for: .anonymous, .everything,
             now: AccessSample.time(0))
         #expect(link == "\(path)?from=1")
         #expect(try scene.place.names().isEmpty)

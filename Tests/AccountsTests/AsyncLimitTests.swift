@@ -260,7 +260,7 @@ struct `A limit of work` {
         #expect(owner(.user("anna"), "192.0.2.1") == owner(.user("anna"), "192.0.2.2"))
         #expect(owner(.user("anna"), "192.0.2.1") != owner(.user("ben"), "192.0.2.1"))
         #expect(owner(.script("anna"), "192.0.2.1") == owner(.script("anna"), "192.0.2.2"))
-        for identity in [Identity.nobody, .link] {
+        for identity in [Identity.anonymous, .link] {
             #expect(owner(identity, "192.0.2.1") == owner(identity, "192.0.2.1"))
             #expect(owner(identity, "192.0.2.1") != owner(identity, "192.0.2.2"))
             // One subscriber's network.

@@ -112,15 +112,15 @@ struct `The origin of a change` {
     ])
     func `is no other one`(origin: String) throws {
         #expect(try flaw(origin: origin) == .foreignOrigin)
-        #expect(try flaw(.nobody, origin: origin) == .foreignOrigin)
+        #expect(try flaw(.anonymous, origin: origin) == .foreignOrigin)
     }
 
     @Test func `is needed of a browser`() throws {
         #expect(try flaw(origin: nil) == .missingOrigin)
         #expect(try flaw(origin: nil, site: "same-origin") == .missingOrigin)
-        #expect(try flaw(.nobody, origin: nil, site: "same-origin") == .missingOrigin)
+        #expect(try flaw(.anonymous, origin: nil, site: "same-origin") == .missingOrigin)
         // A program on this machine.
-        #expect(try flaw(.nobody, host: "localhost", origin: nil) == nil)
+        #expect(try flaw(.anonymous, host: "localhost", origin: nil) == nil)
     }
 
     @Test(arguments: [
@@ -128,14 +128,14 @@ struct `The origin of a change` {
     ])
     func `is of this site`(site: String) throws {
         #expect(try flaw(origin: "https://viewer.example.org", site: site) == .foreignOrigin)
-        #expect(try flaw(.nobody, origin: nil, site: site) == .foreignOrigin)
+        #expect(try flaw(.anonymous, origin: nil, site: site) == .foreignOrigin)
     }
 
     @Test func `needs an allowed host, whatever it is itself`() throws {
         let evil = "https://evil.example"
         #expect(try flaw(host: "evil.example", origin: evil) == .foreignHost)
-        #expect(try flaw(.nobody, host: "evil.example", origin: evil) == .foreignHost)
-        #expect(try flaw(.nobody, host: "evil.example", origin: nil) == .foreignHost)
+        #expect(try flaw(.anonymous, host: "evil.example", origin: evil) == .foreignHost)
+        #expect(try flaw(.anonymous, host: "evil.example", origin: nil) == .foreignHost)
         #expect(try flaw(host: nil, origin: "https://viewer.example.org") == .foreignHost)
     }
 

@@ -88,7 +88,7 @@ import Testing
         let lines = SiteScreen(overview).lines().map(\.text)
         #expect(
             lines.suffix(2) == [
-                "retention in s3://a: east", "retention in s3://b: nobody at present",
+                "retention in s3://a: east", "retention in s3://b: no collector",
             ])
     }
 

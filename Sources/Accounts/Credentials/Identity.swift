@@ -3,8 +3,8 @@ import Media
 /// The authenticated client.
 package enum Identity: Hashable, Sendable, CustomStringConvertible {
     /// There are no accounts.
-    case nobody
-    /// A person, by the cookie of a log-in.
+    case anonymous
+    /// A person, authenticated by the login cookie. The value is the account's name.
     case user(String)
     /// A script, by its token.
     case script(String)
@@ -14,7 +14,7 @@ package enum Identity: Hashable, Sendable, CustomStringConvertible {
     /// The text for the log.
     package var description: String {
         switch self {
-        case .nobody: "nobody in particular"
+        case .anonymous: "without an account"
         case .user(let name): name
         case .script(let name): "\(name) (token)"
         case .link: "a link"
@@ -51,7 +51,7 @@ package struct Credentials: Hashable, Sendable {
 package struct AccessPass: Hashable, Sendable {
     package enum Proof: Hashable, Sendable {
         /// There are no accounts.
-        case nobody
+        case anonymous
         case token(TokenDigest)
         case logIn(LogInSession)
         /// Path and query of a link to `/embed/SOURCE`, and the path of the request.

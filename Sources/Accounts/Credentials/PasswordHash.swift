@@ -28,7 +28,7 @@ package struct PasswordHash: Hashable, Sendable {
             self.parallelism = parallelism
         }
 
-        /// Nil for invalid parameters, and for more than 256 MiB, because they are read from a file.
+        /// Returns nil for parameters that are invalid or need more than 256 MiB. They are read from a file, so they are checked.
         package init?(log2Rounds: Int, blockSize: Int, parallelism: Int) {
             guard Self.log2RoundsRange.contains(log2Rounds),
                 Self.blockSizeRange.contains(blockSize),

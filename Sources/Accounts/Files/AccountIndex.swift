@@ -36,7 +36,7 @@ package struct AccountIndex: Sendable {
     package func account(of identity: Identity) -> UserAccount? {
         switch identity {
         case .user(let name), .script(let name): byName[name]
-        case .nobody, .link: nil
+        case .anonymous, .link: nil
         }
     }
 

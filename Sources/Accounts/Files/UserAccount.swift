@@ -31,7 +31,7 @@ package enum UserName {
 package struct UserAccount: Hashable, Sendable {
     /// The credential of an account.
     package enum Secret: Hashable, Sendable {
-        /// A person's.
+        /// The password hash of a person's account.
         case password(PasswordHash)
         /// A script's.
         case token(TokenDigest)

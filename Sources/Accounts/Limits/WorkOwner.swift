@@ -8,7 +8,7 @@ package enum WorkOwner: Hashable, Sendable {
     package init(_ identity: Identity, remoteAddress: String) {
         switch identity {
         case .user, .script: self = .account(identity)
-        case .nobody, .link: self = .network(RemoteNetwork(remoteAddress))
+        case .anonymous, .link: self = .network(RemoteNetwork(remoteAddress))
         }
     }
 }

@@ -42,7 +42,7 @@ package struct RequestOrigin: Hashable, Sendable {
         case .script, .link: nil
         case .user: flaw(host: host, origin: origin, fetchSite: fetchSite, needsOrigin: true)
         // Programs of this machine, which send no such headers. Browsers send at least one with every change.
-        case .nobody: flaw(host: host, origin: origin, fetchSite: fetchSite, needsOrigin: false)
+        case .anonymous: flaw(host: host, origin: origin, fetchSite: fetchSite, needsOrigin: false)
         }
     }
 

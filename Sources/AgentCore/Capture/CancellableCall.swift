@@ -26,7 +26,7 @@ final class CancellableCall<Value: Sendable>: Sendable {
         }
     }
 
-    /// The answer; only the first counts.
+    /// Delivers the answer. Later answers, and an answer after the caller's timeout, are ignored.
     func give(_ answer: Value) {
         let isFirst = state.withLock { state in
             switch state {

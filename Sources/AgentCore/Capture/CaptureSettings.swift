@@ -22,7 +22,8 @@ package enum EncoderChoice: Hashable, Sendable {
     }
 }
 
-/// The named sizes of AVFoundation, smallest first.
+/// Named picture sizes, smallest first. `low`, `medium` and `high` are also session presets of AVFoundation, whose sizes depend on
+/// the device.
 package enum SizePreset: String, CaseIterable, Hashable, Sendable {
     case low, medium, high
     case fullHD = "1080p"
@@ -96,7 +97,7 @@ package struct CaptureSettings: Hashable, Sendable {
     /// Nil: 2 for the test sound, a device's (2 at most) or a file's own for those.
     package var channels: Int?
 
-    /// Ends after this much captured time.
+    /// The capture ends after this much captured time; nil: no limit.
     package var duration: Duration?
     /// A file starts again when it ends.
     package var loop = false

@@ -37,8 +37,9 @@ struct Batch: Sendable {
 struct Batcher: Sendable {
     /// A batch of this size is complete: far below the message limit, so that one more sample fits.
     static let fullBytes = 1 << 20
-    /// Maximum wait of sound for a picture if pictures do not wait at all: a packet has 21 ms, and comes later than its picture anyway.
-    /// A record per packet would more than double the number of records, without a visible effect.
+    /// Minimum interval of audio if the interval counts from capture, even if pictures are sent immediately. At 48 kHz, an AAC
+    /// packet has 21 ms of audio, and leaves the encoder later than the picture captured at that time. One record per packet would
+    /// more than double the number of records, without a visible effect.
     private static let soundNanoseconds: Int64 = 33_000_000
     /// A picture with less time left is sent at once: a wake-up would need as long.
     private static let immediateNanoseconds: Int64 = 1_000_000
@@ -140,7 +141,7 @@ struct Batcher: Sendable {
             camera: camera(samples))
     }
 
-    /// The stamps of the samples of a network camera; nil unless all of them have some, of one clock.
+    /// The camera stamps of all samples, in order; nil unless every sample has stamps and all have the same clock rate.
     private static func camera(_ samples: [EncodedSample]) -> CameraStamps? {
         guard var all = samples.first?.camera else { return nil }
         for sample in samples.dropFirst() {

@@ -1022,7 +1022,7 @@ extension Delivery {
         return status
     }
 
-    /// Time for which the spool can store the capture at the present rate; nil if unknown.
+    /// Time until the spool, or the log in memory, is full at the present data rate; nil if the rate is unknown.
     var spoolLasts: Duration? {
         guard let rate = rate.bytesPerSecond, rate > 0, let medium = senders.last?.place.medium
         else { return nil }

@@ -40,7 +40,7 @@ package protocol Disk: Sendable {
     func removeDirectory(_ path: String) -> Int32
 }
 
-/// The kernel's disks.
+/// A ``Disk`` that makes the system calls.
 package struct SystemDisk: Disk {
     /// Maximum parts per call (IOV_MAX of Linux).
     private static let maximumParts = 1024

@@ -12,7 +12,8 @@ import Media
 package struct ArchiveLayout: Sendable {
     /// The archive's directory, by a path without symbolic links.
     package let root: String
-    /// The archive's directory as it was given: paths of sockets must be short.
+    /// The archive's directory as the caller gave it, for the paths of Unix sockets: these have a length limit, and the resolved
+    /// path may be longer.
     private let givenRoot: String
     /// The directory that holds the sessions'.
     package let sessions: String

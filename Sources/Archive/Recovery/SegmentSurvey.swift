@@ -269,7 +269,7 @@ package struct SegmentSurvey: Sendable {
                 durableBytes: durable))
     }
 
-    /// The last clock model of each epoch, in the order of their ends.
+    /// The last clock model of each epoch, in the order of their last fragments; the newest ``clocksPerFile`` at most.
     var clocks: [RecordedClock] {
         var seen: Set<EpochID> = []
         var clocks: [RecordedClock] = []

@@ -64,10 +64,10 @@ struct PeerSocket: Hashable, Sendable {
     /// to `tcp_rmem`, which shutdown(2) would leave readable. connect(2) with `AF_UNSPEC` does both.
     func abort() {
         guard isOpen else { return }
-        var nobody = sockaddr()
-        nobody.sa_family = sa_family_t(AF_UNSPEC)
+        var unspecified = sockaddr()
+        unspecified.sa_family = sa_family_t(AF_UNSPEC)
         // If that is not possible (`ipc://`), the connection is shut down in order.
-        guard connect(descriptor, &nobody, socklen_t(MemoryLayout<sockaddr>.size)) != 0 else {
+        guard connect(descriptor, &unspecified, socklen_t(MemoryLayout<sockaddr>.size)) != 0 else {
             return
         }
         _ = shutdown(descriptor, Int32(SHUT_RDWR))

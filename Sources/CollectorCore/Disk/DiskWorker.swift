@@ -319,7 +319,7 @@ struct DiskWorker {
         return dirtyLedgers.contains(id) || stuck[path] != nil || isDirectoryBehind(of: path)
     }
 
-    /// Makes durable what must precede all durable records of a source.
+    /// Synchronises the new directories and the ledger of a source: they must be durable before its records are.
     mutating func prepareToPersist(_ id: SourceKey) throws(ArchiveError) {
         let own = layout.source(id)
         if rescues[id] != nil, !FileSystem.isDirectory(own) {

@@ -29,7 +29,7 @@ struct SourceCounters: Sendable {
         var lostSamples: UInt64 = 0
         var health: SourceHealth?
         var healthNanoseconds: Int64 = 0
-        /// The last record that its agent need not keep.
+        /// Sequence number of the last record that the agent may delete.
         fileprivate var releasedThrough: UInt64 = 0
         fileprivate var spool: SpoolID?
         fileprivate var newest: UInt64 = 0

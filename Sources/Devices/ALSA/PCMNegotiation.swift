@@ -15,7 +15,7 @@ struct PCMAgreement {
 extension PCMHandle {
     /// Short for low latency, long enough for low CPU use.
     private static let periodMicroseconds: UInt32 = 20_000
-    /// A box that is busy for this long loses nothing.
+    /// The capturing thread may be delayed by this much without a loss of audio.
     private static let bufferMicroseconds: UInt32 = 1_000_000
 
     /// Negotiates the requested parameters, or the nearest ones, and prepares the device.

@@ -2,7 +2,8 @@ import Media
 
 /// How the certificate of a camera that is reached by TLS is checked.
 package struct CameraTrust: Hashable, Sendable {
-    /// PEM file of the trusted certificate authorities; nil: the system's.
+    /// SHA-256 fingerprints of the accepted certificates, whose signatures are not checked. Empty: the certificate is checked by
+    /// name and authority.
     package var authorities: String?
     /// SHA-256 of the certificates that a camera may have, whose signatures are then not checked; empty: a certificate is checked by
     /// name and authority.

@@ -7,7 +7,7 @@ import Threads
 
 /// Asks network cameras about themselves over HTTP, and over HTTPS.
 package enum DeviceExamination {
-    /// Time for a connection, and for an answer.
+    /// Timeout of one request, connection and response included.
     private static let answerNanoseconds: Int64 = 5_000_000_000
     /// Time for one camera.
     private static let cameraNanoseconds: Int64 = 30_000_000_000

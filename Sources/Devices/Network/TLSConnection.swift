@@ -55,7 +55,8 @@ final class TLSConnection {
 
     /// Sets the requirements on the peer's certificate.
     private func require(_ host: String) throws(NetworkFailure) {
-        // The result is checked after the handshake, when the certificate can be shown, too.
+        // The handshake ignores the result of the verification. `checkCertificate()` checks it, so that its error can show the
+        // fingerprint.
         SSL_set_verify(connection, SSL_VERIFY_NONE, nil)
         guard trust.fingerprints.isEmpty else { return }
         let areRead =

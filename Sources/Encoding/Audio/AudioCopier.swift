@@ -7,7 +7,7 @@ package struct AudioCopier: Sendable {
     /// The packets' own headers; nil: packets have none.
     private let framing: (any AudioFraming)?
     private let packetNanoseconds: Int64
-    /// Remaining frames of the encoder's delay.
+    /// Frames of the encoder's delay that are still to come; packets within it are priming.
     private var skippedFrames = 0
     private let framesPerPacket: Int
     private var hasPresented = false

@@ -202,8 +202,8 @@ package struct VideoCopier: Sendable {
         return key
     }
 
-    /// The format that begins with a picture. A sequence parameter set is activated where decoding can start (ISO/IEC
-    /// 14496-10 §7.4.1.2.1, ITU-T H.265 §7.4.2.4.2).
+    /// The new format, if one begins with this picture; nil otherwise. A sequence parameter set is activated where decoding can
+    /// start (ISO/IEC 14496-10 §7.4.1.2.1, ITU-T H.265 §7.4.2.4.2).
     private mutating func formatChange(
         at picture: CodedPicture
     ) throws(BitstreamError) -> VideoFormat? {

@@ -16,7 +16,7 @@ package struct DecodingCheck {
         package var pictures = 0
         package var syncPictures = 0
         package var undecodable = 0
-        /// The first of those, nanoseconds of session time.
+        /// Session time of the first undecodable picture, nanoseconds; nil if there is none.
         package var firstNanoseconds: Int64?
 
         package init() {}

@@ -91,7 +91,7 @@ private struct WaveOutput {
     /// The header of a file of unknown length.
     func begin() throws { try file.write(header(dataBytes: nil)) }
 
-    /// Writes the final length.
+    /// Writes the final length into the header, if the output is seekable.
     func end(isSeekable: Bool) throws {
         if isSeekable {
             try file.overwrite(header(dataBytes: frames * Int64(frameBytes)), at: 0)

@@ -198,7 +198,8 @@ private struct GridAudio {
 
     var track: ContainerTrack? { lane?.track }
 
-    /// Encodes the audio before that instant; returns the number of packets used.
+    /// Encodes the audio before `instant`, nanoseconds of session time.
+    /// - Returns: the number of packets read.
     mutating func advance(to instant: Int64, into output: MuxedOutput) throws -> Int {
         var count = 0
         while let sample = waiting, sample.dtsNanoseconds < instant {

@@ -56,7 +56,7 @@ struct MoviePlan<Storage: MovieStorage> {
         var movie: FlatMovie
         var tracks: [(track: FlatTrack, presentation: FlatMovie.Presentation)]
         var start: FlatMovie.Instant
-        /// Without the size of the output.
+        /// Its `sizeBytes` is not set: the output has not been written yet.
         var summary: ExportSummary
 
         /// The `moov` box, and its size, for media that begin at `front`, after the box if it comes first.

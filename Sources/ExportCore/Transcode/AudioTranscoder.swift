@@ -95,7 +95,7 @@ final class AudioTranscoder {
         }
     }
 
-    /// One second.
+    /// One second of silence, as planar floats, with the rate and channel count of `layout`.
     private static func silence(like layout: AudioLayout) -> RawAudio {
         final class Zeros: Sendable {
             nonisolated(unsafe) let memory: UnsafeMutableRawPointer

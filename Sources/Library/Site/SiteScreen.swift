@@ -32,7 +32,7 @@ package struct SiteScreen {
         lines += overview.work.map { work in
             .init(
                 text:
-                    "\(oneLine(work.name)): \(work.holder.map { oneLine($0) } ?? "nobody at present")",
+                    "\(oneLine(work.name)): \(work.holder.map { oneLine($0) } ?? "no collector")",
                 emphasis: .faint)
         }
         guard let columns else { return lines }

@@ -23,7 +23,7 @@ package struct AudioCodec: Hashable, Sendable, CustomStringConvertible {
     /// Display name: `AAC`.
     package var description: String { coding.name }
 
-    /// Display name: `AAC`.
+    /// Display names of all codecs, for messages: `AAC`.
     package static let list = all.map(\.description).joined(separator: " or ")
 
     package static func == (left: AudioCodec, right: AudioCodec) -> Bool {

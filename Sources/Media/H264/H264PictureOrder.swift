@@ -5,7 +5,7 @@ struct H264PictureOrder: PictureOrderReader {
     /// The fields of a sequence parameter set that the count depends on.
     private typealias Sequence = SequenceParameterSet.PictureOrder
 
-    // §8.2.1.1: of the previous reference picture.
+    // Most and least significant bits of the count of the previous reference picture (§8.2.1.1).
     private var previousHigh: Int64 = 0
     private var previousLow: Int64 = 0
     // §8.2.1.2: of the previous picture.

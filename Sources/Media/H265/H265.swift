@@ -86,7 +86,7 @@ package enum H265: VideoCoding {
 
     package static let neededSets: [ParameterSetKind] = [.video, .sequence, .picture]
 
-    /// As many as there are identifiers (§7.4.3).
+    /// Maximum number of parameter sets of a kind: the number of their identifiers (§7.4.3).
     package static func maximumSets(_ kind: ParameterSetKind) -> Int {
         kind == .picture ? 64 : 16
     }

@@ -20,7 +20,8 @@ package struct DeviceProbe: Sendable {
 
     private static let addressing = "http://schemas.xmlsoap.org/ws/2004/08/addressing"
     private static let discovery = "http://schemas.xmlsoap.org/ws/2005/04/discovery"
-    /// Types that cameras answer to: of Profile S, and of all devices. A probe with both finds devices that are both.
+    /// Device types to search for: Profile S cameras, and all ONVIF devices. Each type has its own probe, because a probe with both
+    /// types only finds devices that have both.
     private static let types = [
         ("http://www.onvif.org/ver10/network/wsdl", "NetworkVideoTransmitter"),
         ("http://www.onvif.org/ver10/device/wsdl", "Device"),

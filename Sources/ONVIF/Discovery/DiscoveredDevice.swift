@@ -4,7 +4,7 @@ package struct DiscoveredDevice: Hashable, Sendable {
     package var host: String
     /// The device's lasting identity, usually `urn:uuid:…`.
     package var endpoint: String
-    /// From its scopes (ONVIF Core Specification §7.3.2.2).
+    /// Name and hardware, from the device's scopes (ONVIF Core Specification §7.3.2.2); nil if they are not stated.
     package var name: String?
     package var hardware: String?
     /// Its device service, at ``host`` only: a camera cannot name another host.

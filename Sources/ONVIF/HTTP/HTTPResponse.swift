@@ -11,7 +11,7 @@ package struct HTTPResponse: Hashable, Sendable {
 package struct HTTPResponseReader: Sendable {
     /// Maximum size of the status line and the header fields, interim responses included.
     package static let maximumHeadBytes = 65_536
-    /// A camera with many profiles and analytics answers with 100 KiB.
+    /// Maximum size of a body. A camera with many profiles and analytics sends 100 KiB.
     package static let maximumBodyBytes = 1 << 20
     /// Maximum size of a line with a chunk's size, or of a trailer field.
     private static let maximumLineBytes = 4_096

@@ -84,7 +84,8 @@ package struct SiteSecret: Sendable {
     }
 
     /// The bearer token of a reader: HMAC-SHA256 for one host and archive, base64url.
-    /// - Parameter authority: `HOST[:PORT]`, as in the request's `Host`; a proxy may change the port, which does not count.
+    /// - Parameter authority: `HOST[:PORT]`, as in the request's `Host`. The port is not part of the token, because a proxy may
+    ///   change it.
     package func code(
         for authority: String, archive: String, _ purpose: Purpose = .reading
     ) -> String {

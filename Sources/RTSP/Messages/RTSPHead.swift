@@ -13,7 +13,7 @@ package struct RTSPHead: Hashable, Sendable {
     package let headers: [Header]
 
     /// - Parameter bytes: the lines without the final empty line. LF is accepted as line ending. A bare CR becomes a space
-    ///   (RFC 9112 §2.2), because values return to the sender in messages; other control characters are refused.
+    ///   (RFC 9112 §2.2), because our messages repeat header values. Other control characters are rejected, except tabs.
     package init(parsing bytes: ArraySlice<UInt8>) throws(RTSPError) {
         var lines: [String] = []
         for line in bytes.split(separator: 0x0A, omittingEmptySubsequences: false) {

@@ -19,7 +19,7 @@ package struct VideoDepacketizer: Depacketizer {
         var isFlawInside = true
     }
 
-    /// Units in a row that must end with the marker before it is trusted.
+    /// Number of consecutive units that must end with the marker before the marker is trusted.
     private static let trustedUnits = 8
 
     private let payload: any VideoPayload.Type

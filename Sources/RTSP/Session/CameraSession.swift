@@ -39,7 +39,7 @@ package struct CameraSession: Sendable {
         /// The tracks that can be recorded, and the reasons why others cannot. The caller continues with
         /// ``CameraSession/setUp(_:now:)``.
         case described([CameraTrackDescription], refused: [String])
-        /// The caller continues with ``CameraSession/play(now:)``.
+        /// All requested tracks are set up. The caller continues with ``CameraSession/play(now:)``.
         case ready
         case playing
         case items(track: Int, [DepacketizedItem])

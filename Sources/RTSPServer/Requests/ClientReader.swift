@@ -22,7 +22,8 @@ package struct ClientReader: Sendable {
 
     package var waitingBytes: Int { reader.waitingBytes }
 
-    /// - Throws: if the client pipelines more than one message and packet.
+    /// Adds received bytes.
+    /// - Throws: if more than one message and packet are waiting, because the client sends requests without awaiting responses.
     package mutating func add(_ new: some Collection<UInt8>) throws(RTSPServerError) {
         reader.add(new)
         guard waitingBytes <= Self.maximumWaitingBytes else {

@@ -66,7 +66,8 @@ package struct FragmentOutline: Hashable, Sendable {
         return first...max(first, saturatingRescale(end, from: timescale, to: .nanoseconds))
     }
 
-    /// A fragment from the index of its file. The index has no durations: a sample before a gap ends when most others do.
+    /// Creates the outline of a fragment from the index of its file. In the index, the duration of a sample before a gap includes
+    /// the gap, so ``SeekIndex`` replaces it by the usual duration.
     /// - Parameters:
     ///   - start: file offset of its `moof`.
     ///   - samples: its samples in file order; at least one.

@@ -79,7 +79,7 @@ struct SeekIndex {
         return samples.sorted { $0.range.lowerBound < $1.range.lowerBound }
     }
 
-    /// The most frequent duration.
+    /// The median duration, ticks.
     private static func usualTicks(_ durations: [UInt32]) -> Int64 {
         durations.isEmpty ? 0 : Int64(durations.sorted()[durations.count / 2])
     }

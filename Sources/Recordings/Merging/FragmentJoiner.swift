@@ -109,7 +109,7 @@ struct FragmentJoiner: Sendable {
     /// Merges the available fragments.
     /// - Parameters:
     ///   - chosen: the copies to read, according to the present contents of the files.
-    ///   - isOver: the files are complete.
+    ///   - isOver: whether the files are complete; otherwise, a fragment that may get a predecessor waits.
     mutating func advance(
         _ chosen: ChosenRecords, isOver: Bool
     ) throws(ArchiveError) {

@@ -52,7 +52,7 @@ package struct RecordedGap: Hashable, Encodable, Sendable {
         }
         cause = ""
         records = Array(lines.flatMap(\.sequences).prefix(Self.maximumRanges))
-        text = "removed from the recording: \(lines.first?.cause ?? "nobody says why")"
+        text = "removed from the recording: \(lines.first?.cause ?? "unknown cause")"
     }
 
     init?(_ entry: LedgerEntry) {

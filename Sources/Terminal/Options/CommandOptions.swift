@@ -30,7 +30,7 @@ package protocol GroupingCommand: ParsableCommand {
 package struct CommandOptions: Hashable, Sendable {
     /// `start-at` and the like, without leading hyphens; whether each has a value.
     package let takesValue: [String: Bool]
-    /// The repeatable ones.
+    /// Names of the options that can be repeated.
     let repeatable: Set<String>
     /// The ones that must not have an empty value on the command line.
     private let neverEmpty: Set<String>

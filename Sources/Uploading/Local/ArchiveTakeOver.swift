@@ -56,7 +56,7 @@ package struct ArchiveTakeOver {
         self.idleTimeoutNanoseconds = idleTimeoutNanoseconds
     }
 
-    /// Whether an archive has no session, or only remains of an interrupted run.
+    /// Whether the archive has to be fetched from the store: it has no session, or an earlier run was interrupted.
     package static func isNeeded(_ layout: ArchiveLayout) throws(ArchiveError) -> Bool {
         if FileSystem.exists(mark(layout)) { return true }
         return try layout.sessionNames().isEmpty

@@ -7,13 +7,13 @@ struct StoredSource: Sendable {
     var ledger: StoredDocuments.Document?
     /// Records of this session that the store has, by spool.
     private var own: [SpoolID: SequenceSet] = [:]
-    /// Including earlier records, according to proofs.
+    /// Records that the store has, by spool. Unlike ``own``, includes records of earlier sessions that proofs or the ledger list.
     private(set) var known: [SpoolID: SequenceSet] = [:]
     /// Records that the ledger attributes to an earlier session.
     private var earlier: [SpoolID: SequenceSet] = [:]
     /// By spool, the records that were not expected when it started here.
     private var after: [SpoolID: UInt64] = [:]
-    /// Up to which record the store had everything, as the newest proof says.
+    /// By spool, the highest sequence number up to which a proof says that the store has all records.
     private var storedThrough: [SpoolID: UInt64] = [:]
     /// The highest number that a proof or a line names.
     private var highest: [SpoolID: UInt64] = [:]

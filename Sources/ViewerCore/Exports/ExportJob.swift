@@ -14,7 +14,7 @@ struct ExportWish: Hashable, Sendable {
     }
 
     var session: String
-    /// For passthrough, one.
+    /// Names of the sources; exactly one for passthrough.
     var sources: [String]
     /// Session time, nanoseconds; nil: the beginning.
     var fromNanoseconds: Int64?

@@ -56,7 +56,7 @@ final class ExportQueue: Sendable {
         }
     }
 
-    /// Makes the file of a job, on the export thread.
+    /// Writes the file of a job, on the export thread; returns its size in bytes.
     typealias Work = @Sendable (ExportJob, _ path: String, WorkControl) throws -> Int64
 
     private let work: Work
@@ -96,7 +96,7 @@ final class ExportQueue: Sendable {
             id: Self.randomID(), wish: wish, owner: owner, sinceNanoseconds: now)
         let (answer, begins) = state.withLock { state -> (Addition, Bool) in
             let own = state.jobs.count { !$0.hasEnded && $0.owner == owner }
-            guard owner == .nobody || own < Self.maximumOfAccount else {
+            guard owner == .anonymous || own < Self.maximumOfAccount else {
                 return (.fullForAccount, false)
             }
             let waiting = state.jobs.count { $0.state == .waiting }

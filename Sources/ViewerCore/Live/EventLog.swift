@@ -156,7 +156,7 @@ final class EventLog: Sendable {
 
         func hasRoom(for owner: Identity) -> Bool {
             guard listeners.count < EventLog.maximumListeners else { return false }
-            return owner == .nobody
+            return owner == .anonymous
                 || listeners.values.count { $0.owner == owner }
                     < EventLog.maximumListenersOfAccount
         }
@@ -184,7 +184,7 @@ final class EventLog: Sendable {
     ///   - now: monotonic, nanoseconds.
     /// - Returns: nil past the limit of clients, or of this account's.
     func listen(
-        after last: UInt64?, for owner: Identity = .nobody,
+        after last: UInt64?, for owner: Identity = .anonymous,
         now: Int64 = SystemClock.monotonic.nowNanoseconds
     ) -> Listener? {
         let listener = Listener(for: owner)

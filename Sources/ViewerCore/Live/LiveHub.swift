@@ -264,7 +264,7 @@ final class LiveHub: Sendable {
 
     private static func hasRoom(for owner: Identity, in state: State) -> Bool {
         guard state.watchers.count < maximumWatchers else { return false }
-        return owner == .nobody
+        return owner == .anonymous
             || state.watchers.values.count { $0.owner == owner } < maximumWatchersOfAccount
     }
 

@@ -26,7 +26,7 @@ final class LiveWatcher: Sendable {
         var skippedGroups: UInt64 = 0
     }
 
-    /// The watching account; `.nobody` without accounts, and for LL-HLS.
+    /// The watching account; `.anonymous` without accounts, and for LL-HLS.
     let owner: Identity
     /// Nil: all.
     let sources: Set<String>?
@@ -36,7 +36,7 @@ final class LiveWatcher: Sendable {
     private let state = Mutex(State())
 
     init(
-        sources: Set<String>?, for owner: Identity = .nobody, batchMilliseconds: UInt32? = nil,
+        sources: Set<String>?, for owner: Identity = .anonymous, batchMilliseconds: UInt32? = nil,
         mayRead: @escaping @Sendable (String) -> Bool
     ) {
         self.owner = owner

@@ -70,7 +70,7 @@ final class CollectorCommands: Sendable {
     }
 
     /// Sends a command, and waits for the reply. A cancelled task stops waiting.
-    /// - Parameter archive: the directory of the archive whose collector gets it; nil: of each collector that it is for.
+    /// - Parameter archive: the directory of the archive whose collector receives the command; nil: all collectors of `subject`.
     /// - Throws: ``Problem``, also for a refusal by the collector or the agent; or `CancellationError`.
     func ask(
         _ request: ControlRequest.Request, about subject: Subject, in archive: String? = nil

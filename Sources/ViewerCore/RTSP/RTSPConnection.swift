@@ -51,7 +51,7 @@ final class RTSPConnection: ChannelInboundHandler {
     private var address = "local"
     private var session: ServerSession
     private var content = Content.none
-    private var identity = Identity.nobody
+    private var identity = Identity.anonymous
     private var pass: AccessPass?
     private var transports: [Int: ClientTransport] = [:]
     private var remotes: [Int: (rtp: SocketAddress, rtcp: SocketAddress)] = [:]

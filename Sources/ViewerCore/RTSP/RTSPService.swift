@@ -98,7 +98,7 @@ final class RTSPService: Sendable {
                 state.readers[number] != nil
                     || state.strangers.contains(where: { $0.number == number })
             else { return false }
-            if state.readers[number] == nil, identity != .nobody {
+            if state.readers[number] == nil, identity != .anonymous {
                 let own = state.readers.values.count { $0 == identity }
                 guard own < Self.maximumReadersOfAccount else { return false }
             }

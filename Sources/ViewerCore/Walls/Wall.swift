@@ -75,7 +75,7 @@ extension Identity {
     /// The owner's account name; nil for links, which own nothing.
     var ownerName: String? {
         switch self {
-        case .nobody: ""
+        case .anonymous: ""
         case .user(let name), .script(let name): name
         case .link: nil
         }

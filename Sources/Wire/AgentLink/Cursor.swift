@@ -332,8 +332,8 @@ package struct Cursor<Payload: Sendable>: Sendable {
         trimGaps()
     }
 
-    /// Whether records in memory are not contiguous: a gap was shortened to the records that an earlier collector had received
-    /// (``trimGaps()``), which the present one may lack.
+    /// Whether a record after `received` is missing in memory. ``trimGaps()`` shortens a gap by the records that an earlier
+    /// collector had received; the present collector may lack them.
     private func lacksRecords(after start: UInt64, received: UInt64) -> Bool {
         var next = start + 1
         for record in records {

@@ -59,7 +59,7 @@ extension CameraStamps {
                 throw .malformed("CameraStamps.arrival_steps exceeds the range of a clock")
             }
             arrival = try FieldChecks.time(next, "an arrival")
-            // Numbers of packets are only compared with each other.
+            // Packet numbers are only compared with each other, so they may wrap.
             packet &+= message.packetSteps[index]
             stamps.append(
                 CameraStamp(

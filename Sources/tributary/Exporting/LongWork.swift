@@ -15,7 +15,7 @@ import Threads
 
 /// Long-running work with a progress display, which Ctrl-C cancels without leaving files behind.
 enum LongWork {
-    /// Shutdown of this process, which ends waits for a store, and all reading. Commands without signal handlers just exit.
+    /// Ends waits for a store, and all reading, when this process shuts down. Commands without signal handlers exit without it.
     static let end = Shutdown()
     /// Maximum wait for work to end after a signal: a hung disk would block it forever.
     private static let endSeconds = 4

@@ -8,7 +8,7 @@ import Recordings
 import Terminal
 import Wire
 
-/// `tributary drain`: has the agents of a collector go to other collectors.
+/// `tributary drain`: moves the agents of a collector to their other collectors.
 struct DrainCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "drain",

@@ -67,7 +67,7 @@ struct TopCommand: ParsableCommand {
             throw ValidationError("--interval \(interval) is out of range: use 200ms to 1h")
         }
         guard http?.port != 0 else { throw ValidationError("--http needs a port other than 0") }
-        // Without --site, the environment may have a catalog; with it, an address of HTTP.
+        // A catalog without --site, and --http with --site, are not errors: they may come from the environment.
         guard try !site || catalog.forReading("tributary").server != nil else {
             throw ValidationError(
                 "--site needs the catalog that the collectors share: add --catalog postgresql://…")

@@ -156,7 +156,7 @@ extension ExportQueue {
         defer { queue.stop() }
         var jobs: [ExportJob] = []
         for _ in 0..<4 {
-            guard case .taken(let job) = queue.addition(for: .nobody) else {
+            guard case .taken(let job) = queue.addition(for: .anonymous) else {
                 Issue.record("there is no room")
                 return
             }
@@ -171,7 +171,7 @@ extension ExportQueue {
         let queue = scene.queue()
         defer { queue.stop() }
         var taken = 0
-        while case .taken = queue.addition(for: .nobody), taken < 100 { taken += 1 }
+        while case .taken = queue.addition(for: .anonymous), taken < 100 { taken += 1 }
         // One more may be running already.
         #expect((16...17).contains(taken))
     }

@@ -46,7 +46,7 @@ import Testing
         let logOut = LiveEvent()
         let received = ReceivedBody()
         let answer = take(
-            EventsAPI.body(log, after: 0, of: ["gap", "lost"], for: .nobody, .everything) {
+            EventsAPI.body(log, after: 0, of: ["gap", "lost"], for: .anonymous, .everything) {
                 !logOut.hasHappened
             }, received)
         while !log.hasListeners { try await Task.sleep(for: .milliseconds(1)) }
@@ -67,7 +67,7 @@ import Testing
         let logOut = LiveEvent()
         let received = ReceivedBody()
         let answer = take(
-            EventsAPI.body(log, after: nil, for: .nobody, .everything) { !logOut.hasHappened },
+            EventsAPI.body(log, after: nil, for: .anonymous, .everything) { !logOut.hasHappened },
             received)
         while !log.hasListeners { try await Task.sleep(for: .milliseconds(1)) }
         log.add("session", json: "{}")

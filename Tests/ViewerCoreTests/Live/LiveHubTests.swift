@@ -29,9 +29,9 @@ import Wire
         #expect(!starts(.user("anna")) && !hub.hasRoom(for: .user("anna")))
         #expect(starts(.user("ben")))
         // Without accounts there is only the limit of all.
-        let others = (0..<399).map { _ in starts(.nobody) }
+        let others = (0..<399).map { _ in starts(.anonymous) }
         #expect(others.allSatisfy { $0 })
-        #expect(!starts(.nobody) && hub.watcherCount == 500)
+        #expect(!starts(.anonymous) && hub.watcherCount == 500)
     }
 
     // MARK: Topics

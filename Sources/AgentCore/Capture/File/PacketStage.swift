@@ -37,7 +37,7 @@ struct CaptureLimit {
 
     mutating func begin(startNanoseconds: Int64) { self.startNanoseconds = startNanoseconds }
 
-    /// Whether that time is past the end.
+    /// Whether `time` is at or after the end of the wanted duration; false without a duration.
     func isReached(atNanoseconds time: Int64) -> Bool {
         durationNanoseconds.map { time - startNanoseconds >= $0 } ?? false
     }

@@ -36,7 +36,7 @@ struct PreviewPace {
             duration > 0
             ? Self.divisor(durationNanoseconds: duration) * duration
             : Self.maximumRate.nanoseconds(ofPicture: 1)
-        // A camera's times are not exactly periodic.
+        // Capture times jitter: a picture may be up to half a picture duration early.
         if let due = dueNanoseconds, time < due - duration / 2 { return nil }
         let next = (dueNanoseconds ?? time) + interval
         dueNanoseconds = next > time + duration / 2 ? next : time + interval

@@ -1,5 +1,5 @@
 // @ts-check
-// Why samples are missing: each cause's words and colour, the same on every page.
+// The causes of missing samples, with the same texts and colours on every page.
 
 import { counted } from './format.js';
 import { colour } from './theme.js';

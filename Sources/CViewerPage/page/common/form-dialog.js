@@ -33,6 +33,6 @@ export function askForm(title, content, action) {
             setText(take, action.text);
             take.disabled = false;
         } }, ...content, wrong,
-        // An irreversible action does not have the focus at first.
+        // If the action is irreversible, 'Cancel' has the initial focus.
         element('div', { className: 'buttons' }, button('Cancel', () => dialog.close(), { autofocus: isDanger }), take)));
 }

@@ -1,5 +1,5 @@
 // @ts-check
-// Where tiles are: as large as the window lets them be, all of one size; or one large, and the others in a strip.
+// Positions and sizes of the tiles: all of one size, as large as the window permits; or one large tile, and the others in a strip.
 
 /** @typedef {{ left: number, top: number, width: number, height: number }} Box */
 

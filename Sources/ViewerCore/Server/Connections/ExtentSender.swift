@@ -97,7 +97,7 @@ struct ExtentSender: Sendable {
                     do {
                         _ = try handle.takeDescriptorOwnership()
                     } catch {
-                        preconditionFailure("nobody else has the handle: \(error)")
+                        preconditionFailure("the handle has no other owner: \(error)")
                     }
                 }
             }

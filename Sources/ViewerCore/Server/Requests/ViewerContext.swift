@@ -12,7 +12,7 @@ struct ViewerContext: RequestContext {
     /// IP address of the peer, without its port.
     var remoteAddress: String
     /// Set by ``AccessMiddleware``.
-    var identity = Identity.nobody
+    var identity = Identity.anonymous
     var rights = Rights.nothing
     /// The session for ``Endpoints/latest`` in this request; nil if the path has another name.
     var latestSession: String?
