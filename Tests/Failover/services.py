@@ -11,6 +11,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 PROJECT = os.path.dirname(os.path.dirname(HERE))
 sys.path += [os.path.join(os.path.dirname(HERE), "Catalog"), os.path.join(os.path.dirname(HERE), "Stores")]
 
+from patroni import Patroni  # noqa: E402
 from server import Absent, Server  # noqa: E402, F401
 from stores import Absent as AbsentStore  # noqa: E402, F401
 from stores import KEYS, SeaweedFS  # noqa: E402
@@ -58,26 +59,88 @@ class Relay:
             pass
 
 
+class Pair:
+    """A primary and its standby, which is promoted once."""
+
+    KINDS = ("promote",)
+
+    def __init__(self, directory):
+        self.directory = directory
+        self.primary, self.standby = Server(directory).start(), None
+        self.is_promoted = False
+
+    def sql(self, statements):
+        self.primary.sql(statements)
+
+    def replicate(self):
+        self.standby = Server(self.directory, primary=self.primary).start()
+
+    @property
+    def ports(self):
+        return [self.primary.port, self.standby.port]
+
+    def address(self, role):
+        return (self.standby if self.is_promoted else self.primary).address(role)
+
+    def fail(self, _):
+        if not self.is_promoted:
+            self.is_promoted = True
+            self.primary.stop("immediate")
+            self.standby.sql("SELECT pg_promote()")
+
+    def mend(self):
+        pass
+
+    def end(self):
+        self.standby.remove()
+        self.primary.remove()
+
+
+class Managed:
+    """Two servers under Patroni: a planned switch, a primary without power, and one that hangs with its Patroni."""
+
+    KINDS = ("switch", "power", "stop")
+
+    def __init__(self, directory):
+        self.cluster = Patroni(directory)
+        self.sql, self.address = self.cluster.sql, self.cluster.address
+        self.mend, self.end = self.cluster.mend, self.cluster.remove
+
+    def replicate(self):
+        self.cluster.settle()
+
+    @property
+    def ports(self):
+        return [member.port for member in self.cluster.members]
+
+    def fail(self, kind):
+        before = self.cluster.primary
+        {"switch": self.cluster.switch, "power": self.cluster.kill, "stop": self.cluster.stop}[kind]()
+        self.cluster.wait_for_another(before)
+
+
 class Services:
     """The site's services. Faults affect all collectors."""
 
-    KINDS = ("database", "store", "promote")
+    @staticmethod
+    def kinds(is_managed):
+        """Faults: of `--patroni`, or of a standby that is promoted by hand."""
+        return ("database", "store", *(Managed if is_managed else Pair).KINDS)
 
-    def __init__(self, work, tributary, run):
+    def __init__(self, work, tributary, run, is_managed):
         self.directory = os.path.join(work, "services")
         os.makedirs(self.directory)
         # The database's server may be another user, who has to reach its directory.
         os.chmod(work, 0o755)
-        self.primary = Server(self.directory).start()
+        self.database = (Managed if is_managed else Pair)(self.directory)
         with open(os.path.join(PROJECT, "deploy", "postgresql", "roles.sql")) as text:
-            self.primary.sql(text.read())
-        run([tributary, "index", "--prepare", "--archive", f"{work}/none", "--catalog", self.primary.address("tributary_owner")])
-        self.standby = Server(self.directory, primary=self.primary).start()
+            self.database.sql(text.read())
+        run([tributary, "index", "--prepare", "--archive", f"{work}/none", "--catalog", self.database.address("tributary_owner")])
+        self.database.replicate()
         self.store = SeaweedFS(self.directory).start(self.directory)
         self.store.make_bucket(BUCKET)
-        self.databases = [Relay(self.primary.port), Relay(self.standby.port)]
+        self.databases = [Relay(port) for port in self.database.ports]
         self.objects = Relay(self.store.port)
-        self.is_promoted = False
         # The collectors' clocks run at rates of their own since then.
         self.began = time.clock_gettime(time.CLOCK_MONOTONIC)
 
@@ -98,7 +161,7 @@ class Services:
     @property
     def catalog(self):
         """The catalog's address for readers of this namespace."""
-        return (self.standby if self.is_promoted else self.primary).address("tributary_reader")
+        return self.database.address("tributary_reader")
 
     def fail(self, kind, luck):
         if kind == "database":
@@ -106,17 +169,17 @@ class Services:
                 relay.fault = luck.choice(["hang", "refuse"])
         elif kind == "store":
             self.objects.fault = luck.choice(["hang", "refuse"])
-        elif kind == "promote" and not self.is_promoted:
-            self.is_promoted = True
-            self.primary.stop("immediate")
-            self.standby.sql("SELECT pg_promote()")
+        else:
+            self.database.fail(kind)
 
     def mend(self):
         for relay in (*self.databases, self.objects):
             relay.fault = None
+        self.database.mend()
 
     def end(self):
-        self.mend()
-        self.store.stop()
-        self.standby.remove()
-        self.primary.remove()
+        try:
+            self.mend()
+        finally:
+            self.store.stop()
+            self.database.end()
