@@ -327,7 +327,7 @@ let package = Package(
         tests("ForwardCore", "ForwardCore", "Media", "Wire"),
         tests("Hashing", "Hashing"),
         tests("JSON", "JSON"),
-        tests("Control", "Control", "Messaging", "Wire"),
+        tests("Control", argumentParser, "Control", "Messaging", "Terminal", "Wire"),
         tests("Devices", "Devices", "Media", "TestMedia"),
         tests("Encoding", "Devices", "Encoding", "Media", "TestMedia"),
         tests(

@@ -1,7 +1,28 @@
+import ArgumentParser
 import Control
+import Terminal
 import Testing
+import Wire
+
+/// A way to no agent.
+private struct NoRoute: AgentRoute {
+    static let optionNames: Set<String> = []
+    var sourceName: String { "stage" }
+
+    func ask(_ request: CommandRequest) throws -> (reply: CommandReply, payload: [UInt8]) {
+        throw Failure("there is no agent")
+    }
+}
 
 @Suite struct AgentCommandWordsTests {
+    @Test func `every command is known by its name`() {
+        let commands = AgentCommands.all(by: NoRoute.self).compactMap { command in
+            command.configuration.commandName
+        }
+        #expect(Set(commands) == AgentCommands.names)
+        #expect(Set(commands).count == commands.count)
+    }
+
     private func arranged(_ words: String) -> String {
         AgentCommands.arranged(
             words.split(separator: " ").map(String.init), valueOptions: ["archive", "source"]
