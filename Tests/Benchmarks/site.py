@@ -9,6 +9,7 @@ statements by more than a quarter, with the bitrate or with the people, or if sa
 """
 
 import argparse
+import collections
 import json
 import os
 import subprocess
@@ -144,7 +145,7 @@ class People:
     """Threads that ask a viewer what an open page asks it."""
 
     def __init__(self, port, count):
-        self.port, self.over, self.asked, self.failed = port, threading.Event(), 0, 0
+        self.port, self.over, self.asked, self.failed = port, threading.Event(), 0, collections.Counter()
         self.lock = threading.Lock()
         self.threads = [threading.Thread(target=self.watch, args=(number / count,), daemon=True) for number in range(count)]
         for thread in self.threads:
@@ -160,9 +161,9 @@ class People:
                         answer.read()
                     with self.lock:
                         self.asked += 1
-                except OSError:
+                except OSError as error:
                     with self.lock:
-                        self.failed += 1
+                        self.failed[f"{path}: {error}"] += 1
             if self.over.wait(PERIOD_SECONDS):
                 return
 
@@ -251,7 +252,8 @@ def run(place, options, database, directory):
         many, _ = observe(database, own, options, f"{options.people} people at it")
         people.stop()
         if people.failed or not people.asked:
-            failures.append(f"{people.failed} of {people.failed + people.asked} questions of people failed")
+            failed = people.failed.total()
+            failures.append(f"{failed} of {failed + people.asked} questions of people failed: {dict(people.failed)}")
         compare(f"{options.people} people", many, one)
         if options.away > 0:
             own.delays()
