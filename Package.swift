@@ -271,7 +271,8 @@ let package = Package(
         .target(name: "TestMetrics", path: "Tests/TestMetrics", swiftSettings: settings),
         // A PostgreSQL server in a temporary directory.
         .target(
-            name: "TestDatabases", dependencies: ["Catalog", "PostgreSQL"], path: "Tests/TestDatabases",
+            name: "TestDatabases", dependencies: ["Catalog", "PostgreSQL"],
+            path: "Tests/TestDatabases",
             swiftSettings: settings),
         // Recordings whose every time is known.
         .target(
