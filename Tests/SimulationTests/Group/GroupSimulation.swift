@@ -109,6 +109,8 @@ struct GroupSimulation {
     private(set) var greatestShift: Int64 = 0
     /// Sessions that more than one archive has.
     private(set) var sharedSessions = 0
+    /// What the collectors of a site recorded after a while without faults.
+    private var recordedAtOnce: Set<String> = []
     /// Sessions that are parts of others.
     private(set) var attachedSessions = 0
 
@@ -577,17 +579,16 @@ extension GroupSimulation {
         if chance(6) { members[index].collector?.followCatalog(at: instant) }
     }
 
-    /// Without faults, the collectors of a site come to one session.
+    /// Waits until the collectors of a site have come to one session, without faults.
     private mutating func findOneSession() throws {
         guard site != nil else { return }
         let end = now + Self.calmNanoseconds
         while now < end, violations.isEmpty { try step() }
-        let recorded = Set(
-            members.compactMap { $0.collector?.engine.recorder.siteProposal?.session })
-        if recorded.count > 1 { violate("sessions at once: \(recorded.sorted())") }
+        recordedAtOnce = Set(members.compactMap { $0.collector?.engine.recorder.sessionName })
     }
 
-    /// Parts of a session are where their descriptions say, to within what they say.
+    /// Readers see one session of all that was recorded at once; its parts are where their descriptions say, to within what they
+    /// say.
     private mutating func checkAttachments() throws {
         var described: [SessionAttachments.Described] = []
         for member in members {
@@ -598,6 +599,8 @@ extension GroupSimulation {
             }
         }
         let attachments = SessionAttachments(described)
+        let wholes = Set(recordedAtOnce.map(attachments.whole(of:)))
+        if wholes.count > 1 { violate("sessions at once: \(wholes.sorted())") }
         for session in Set(described.map(\.session)).sorted() {
             guard let place = attachments.place(of: session) else { continue }
             attachedSessions += 1
