@@ -64,6 +64,19 @@ import Threads
         #expect(attachments.place(of: "part")?.offsetNanoseconds == 60)
     }
 
+    /// Its collector lost its disk, or its archive was deleted.
+    @Test func `parts of a session that no archive has are one`() {
+        let attachments = SessionAttachments([
+            described("b", attached("absent", 70, 5)), described("c", attached("absent", 40, 3)),
+            described("d", attached("alone", 1, 1)),
+        ])
+        #expect(attachments.parts(of: "b") == ["c"])
+        #expect(
+            attachments.place(of: "c")
+                == .init(session: "b", offsetNanoseconds: -30, boundNanoseconds: 8))
+        #expect(["b", "d", "absent"].map(attachments.whole) == ["b", "d", "absent"])
+    }
+
     @Test func `circles of strangers have a whole`() {
         let circle = [
             described("a", attached("b", 1, 1)), described("b", attached("c", 1, 1)),

@@ -4,9 +4,9 @@ import Media
 
 /// Which sessions are parts of others: those that collectors of a site began without its database.
 ///
-/// Sessions that are attached to each other, directly or by way of others, are one. Its name and its timeline are those
-/// of the one that is attached to nothing; of several, the one whose name sorts first, which began first. The order of
-/// the archives has no influence.
+/// Sessions that are attached to each other, directly or by way of others, are one, also by way of one that no archive
+/// has. Its name and its timeline are those of the one that is attached to nothing; of several, the one whose name sorts
+/// first, which began first. The order of the archives has no influence.
 struct SessionAttachments: Sendable {
     /// Where a session's zero is on the timeline of its whole.
     struct Place: Hashable, Sendable {
@@ -49,9 +49,8 @@ struct SessionAttachments: Sendable {
         var steps: [String: [Step]] = [:]
         var attached: Set<String> = []
         for described in sessions {
-            for edge in described.attached
-            where edge.session != described.session && names.contains(edge.session) {
-                attached.insert(described.session)
+            for edge in described.attached where edge.session != described.session {
+                if names.contains(edge.session) { attached.insert(described.session) }
                 steps[edge.session, default: []].append(
                     Step(
                         session: described.session, offsetNanoseconds: edge.offsetNanoseconds,
@@ -69,7 +68,7 @@ struct SessionAttachments: Sendable {
         let wholes = steps.keys.sorted { one, other in
             (attached.contains(one) ? 1 : 0, one) < (attached.contains(other) ? 1 : 0, other)
         }
-        for whole in wholes where places[whole] == nil {
+        for whole in wholes where places[whole] == nil && names.contains(whole) {
             places[whole] = Place(session: whole, offsetNanoseconds: 0, boundNanoseconds: 0)
             var next = [whole]
             while !next.isEmpty {
@@ -87,13 +86,13 @@ struct SessionAttachments: Sendable {
                         found.append(step.session)
                     }
                 }
-                parts[whole, default: []] += found
+                parts[whole, default: []] += found.filter(names.contains)
                 next = found.sorted()
             }
             places[whole] = nil
         }
-        self.places = places
-        self.parts = parts.mapValues { $0.sorted() }
+        self.places = places.filter { names.contains($0.key) }
+        self.parts = parts.filter { !$0.value.isEmpty }.mapValues { $0.sorted() }
     }
 
     private static func precedes(_ one: Step, _ other: Step) -> Bool {

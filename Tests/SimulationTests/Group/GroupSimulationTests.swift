@@ -47,6 +47,13 @@ private let seeds = SimulationRun.seeds(usually: 32)
         #expect(try run(seed).violations == [])
     }
 
+    /// Sessions that are attached to each other, because the database was restored twice (1437); parts of a session that no archive
+    /// has, because its collector died when it began (5160).
+    @Test(arguments: [1437, 5160] as [UInt64])
+    func `what was once found on a site stays mended`(seed: UInt64) throws {
+        #expect(try run(seed, isOnSite: true).violations == [])
+    }
+
     @Test func `whichever collectors fail, their archives have every sample once together`() throws
     {
         var all = Result(violations: [])
