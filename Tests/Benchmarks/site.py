@@ -34,7 +34,8 @@ SEGMENT_SECONDS = 60
 SETTLE_SECONDS = 20
 DAY = 86_400
 # What a page asks for: the list, the site, what was recorded.
-PATHS = ("/api/v1/sessions?order=newest", "/api/v1/site", "/api/v1/recorded")
+PATHS = ("/api/v1/sessions?order=newest", "/api/v1/site",
+         time.strftime("/api/v1/recorded?from=%Y-%m-%dT00:00:00Z&until=%Y-%m-%dT23:59:59Z", time.gmtime()))
 PERIOD_SECONDS = 5
 # A longer wait for the disk is not the database's.
 ACKNOWLEDGED_LATER_MILLISECONDS = 100
