@@ -45,7 +45,7 @@ package struct AgentWatch: Sendable {
         return marks
     }
 
-    /// The mark of a file. A file that cannot be examined, because it was deleted meanwhile, has a mark that no existing file has.
+    /// The mark of a file. A file that was deleted since the directory was listed gets a mark that no existing file has.
     private func mark(of path: String) -> Mark {
         var status = stat()
         guard stat(path, &status) == 0 else {

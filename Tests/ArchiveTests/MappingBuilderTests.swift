@@ -134,7 +134,7 @@ import Timing
     @Test(
         arguments: [
             // Composition offsets of a file's first pictures, ticks, and what they say.
-            ([54, 0, 0], moved: 600_000, unsure: 0), ([54], moved: 600_000, unsure: 0),
+            ([54, 0, 0], moved: 54, unsure: 0), ([54], moved: 54, unsure: 0),
             ([0, 0], moved: nil, unsure: nil),
             ([3_054, 3_000, 6_000, 0], moved: 0, unsure: 600_000),
             ([3_001, 3_000, 6_000, 0], moved: 0, unsure: 0),
@@ -151,10 +151,27 @@ import Timing
         }
         let track = ClockEvidence.Track(timescale: .video, mediaTimeShift: 9_000)
         let found = track.moved(.video, samples[...])
-        #expect(found?.nanoseconds == moved && found?.unsureNanoseconds == unsure)
+        #expect(found?.ticks == moved && found?.unsureNanoseconds == unsure)
         // Presented later than at the beginning, it was not moved.
         samples[0].dts += 1
         #expect(track.moved(.video, samples[...]) == nil)
+    }
+
+    @Test func `times at the limits of a file's numbers end in a mapping`() throws {
+        let clock = try LateClock(lateNanoseconds: 0)
+        var track = try clock.track(fromNanoseconds: 0, pictures: 1)
+        var timelines = [clock.key.epoch: SourceTimeline(clock.timeline)]
+        for offset in [-ClockLimits.timestampNanoseconds, ClockLimits.timestampNanoseconds] {
+            for ticks in [0, Int64.max] {
+                track.runs[0].firstTicks = ticks
+                track.runs[0].lastTicks = ticks
+                track.runs[0].stampNanoseconds = offset
+                track.runs[0].appliedOffsetNanoseconds = offset
+                track.runs[0].moved = MovedPicture(ticks: 54, unsureNanoseconds: .max)
+                _ = MappingBuilder(.video, track, originNanoseconds: 0, boundBefore: 1)
+                    .mapping(&timelines)
+            }
+        }
     }
 
     /// A correction that is too large for that is made at the beginning of the file.

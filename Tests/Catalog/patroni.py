@@ -12,7 +12,7 @@ import time
 from server import PATIENCE, Absent, binaries, free_port, prefix
 
 NAMES = ("one", "two")
-# Seconds; the shortest that Patroni takes (its defaults are 30, 10 and 10): a failover begins after `TTL`.
+# Seconds. A failover begins after `TTL`, whose minimum is 20; the defaults are 30, 10 and 10.
 TTL, LOOP_WAIT, RETRY_TIMEOUT = 20, 5, 5
 
 CONFIGURATION = """scope: tributary
@@ -93,7 +93,7 @@ class Member:
         self.process.wait()
 
     def mend(self):
-        """Goes on after `kill` or SIGSTOP."""
+        """Resumes a hung server, and starts a killed one."""
         if self.is_stopped:
             self.signal(signal.SIGCONT)
             self.is_stopped = False
@@ -172,11 +172,13 @@ class Patroni:
             check=True, capture_output=True, text=True, cwd=self.directory, env={**os.environ, "HOME": self.directory})
 
     def kill(self):
-        """The primary's server loses its power."""
+        """Kills the primary and its Patroni, as a power cut does."""
+        self.settle()
         self.primary.kill()
 
     def stop(self):
-        """The primary and its Patroni hang."""
+        """Stops the primary and its Patroni, as a hang does."""
+        self.settle()
         member = self.primary
         member.is_stopped = True
         member.signal(signal.SIGSTOP)

@@ -4,7 +4,7 @@ import Terminal
 import Testing
 import Wire
 
-/// A way to no agent.
+/// A route without an agent.
 private struct NoRoute: AgentRoute {
     static let optionNames: Set<String> = []
     var sourceName: String { "stage" }

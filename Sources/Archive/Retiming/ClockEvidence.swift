@@ -64,7 +64,6 @@ struct RecordedRun {
 struct MovedPicture {
     /// How far its presentation was moved.
     var ticks: Int64
-    var nanoseconds: Int64
     /// How far it may have been moved in addition: with reordering, pictures are presented after their decoding anyway.
     var unsureNanoseconds: UInt64
 }
@@ -110,8 +109,7 @@ struct ClockEvidence {
             let delay = SourceRetimer.nanoseconds(Int64(first.compositionOffset), timescale)
             let others = samples.dropFirst().map(\.compositionOffset)
             if delay <= limit, others.allSatisfy({ $0 == 0 }) {
-                return MovedPicture(
-                    ticks: Int64(first.compositionOffset), nanoseconds: delay, unsureNanoseconds: 0)
+                return MovedPicture(ticks: Int64(first.compositionOffset), unsureNanoseconds: 0)
             }
             // The delays of other pictures are the reordering's, to within a tick of rounding.
             let differences = others.map {
@@ -120,7 +118,7 @@ struct ClockEvidence {
             }
             let unsure =
                 others.isEmpty ? limit : differences.filter { tick + 1...limit ~= $0 }.max() ?? 0
-            return MovedPicture(ticks: 0, nanoseconds: 0, unsureNanoseconds: UInt64(unsure))
+            return MovedPicture(ticks: 0, unsureNanoseconds: UInt64(unsure))
         }
 
         /// The session time of a recorded time.

@@ -78,14 +78,16 @@ struct MappingBuilder {
                 // It is decoded as much earlier as it was moved, and so presented at its own time; the next samples are not moved.
                 corners.append(
                     RetimingRecord.Knot(
-                        ticks: place.run.firstTicks, shiftNanoseconds: shift - moved.nanoseconds,
+                        ticks: place.run.firstTicks,
+                        shiftNanoseconds: shift.clampedSubtracting(
+                            SourceRetimer.nanoseconds(moved.ticks, track.timescale)),
                         boundNanoseconds: place.boundNanoseconds
                             .clampedAdding(moved.unsureNanoseconds)))
                 limits.append(place.run.boundNanoseconds)
             }
             corners.append(
                 RetimingRecord.Knot(
-                    ticks: place.run.firstTicks + (moved == nil ? 0 : 1),
+                    ticks: place.run.firstTicks.clampedAdding(moved == nil ? 0 : 1),
                     shiftNanoseconds: shift, boundNanoseconds: place.boundNanoseconds))
             limits.append(place.run.boundNanoseconds)
             if let end = place.end, let start = corners.last, place.run.lastTicks > start.ticks {

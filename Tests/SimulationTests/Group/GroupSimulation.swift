@@ -261,9 +261,9 @@ extension GroupSimulation {
     private mutating func makeTrouble() throws {
         for index in members.indices { makeTrouble(of: index) }
         if let fault = site?.makeTrouble(at: now) {
-            note(fault)
+            note(fault.rawValue)
             faults += 1
-            if site?.takeLoss() == true {
+            if fault.losesCommits {
                 for member in members {
                     try member.catalog?.lose(isNoticed: sabotage != .forgetsLosses)
                 }

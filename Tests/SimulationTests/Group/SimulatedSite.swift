@@ -5,6 +5,14 @@ import TestSpools
 /// The database of a site as a service, with faults by its seed: it is away, slow, gives answers late, twice or not at all, is
 /// replaced by a standby without the last commits, or is restored from an old dump.
 struct SimulatedSite {
+    enum Fault: String {
+        case away = "the database is away"
+        case promoted = "a standby takes over"
+        case restored = "the database is restored from a dump"
+
+        var losesCommits: Bool { self != .away }
+    }
+
     private struct Message {
         var dueNanoseconds: Int64
         var member: Int
@@ -25,9 +33,6 @@ struct SimulatedSite {
     private var messages: [Message] = []
     private var awayUntil: Int64 = 0
     private var isPeaceful = false
-    private(set) var faults = 0
-    /// Commits have been lost since the last call of ``takeLoss()``.
-    private var hasLost = false
 
     init(seed: UInt64) { random = SeededGenerator(seed: seed ^ 0x517E) }
 
@@ -42,29 +47,20 @@ struct SimulatedSite {
         awayUntil = 0
     }
 
-    /// Whether the database has lost commits since the last call.
-    mutating func takeLoss() -> Bool {
-        defer { hasLost = false }
-        return hasLost
-    }
-
     /// - Returns: the fault that begins; nil: none.
-    mutating func makeTrouble(at now: Int64) -> String? {
+    mutating func makeTrouble(at now: Int64) -> Fault? {
         if chance(30) { standby = tables }
         if chance(500) { dump = tables }
         if chance(300) {
             awayUntil = now + .random(in: 500_000_000...12_000_000_000, using: &random)
-            faults += 1
-            return "the database is away"
+            return .away
         }
         let isPromoted = chance(500)
         guard isPromoted || chance(1_000) else { return nil }
         let server = tables.server + 1
         tables = isPromoted ? standby : dump
         tables.server = server
-        hasLost = true
-        faults += 1
-        return isPromoted ? "a standby takes over" : "the database is restored from a dump"
+        return isPromoted ? .promoted : .restored
     }
 
     // MARK: Collectors

@@ -11,7 +11,7 @@ import ViewerCore
 @Suite struct MediaSegmentationTests {
     private static let second = WrittenFragments.second
 
-    /// Also with audio priming in a fragment of its own, of which nothing is presented.
+    /// The argument: whether the audio priming is a fragment of its own.
     @Test(arguments: [false, true])
     func `groups are joined up to four seconds, and never across files`(
         _ isPrimedAlone: Bool
