@@ -131,6 +131,7 @@ final class RTSPConnection: ChannelInboundHandler {
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         // Broken connections and failed handshakes are expected.
+        service.logger.debug("RTSP: \(address) is disconnected: \(error)")
         context.close(promise: nil)
     }
 

@@ -85,7 +85,10 @@ final class RTSPService: Sendable {
             state.strangers.append((state.last, channel))
             return (state.last, displaced)
         }
-        displaced?.close(promise: nil)
+        if let displaced {
+            logger.debug("RTSP: a connection without a grant makes room for another")
+            displaced.close(promise: nil)
+        }
         return number
     }
 
