@@ -157,23 +157,6 @@ import Timing
         #expect(track.moved(.video, samples[...]) == nil)
     }
 
-    @Test func `times at the limits of a file's numbers end in a mapping`() throws {
-        let clock = try LateClock(lateNanoseconds: 0)
-        var track = try clock.track(fromNanoseconds: 0, pictures: 1)
-        var timelines = [clock.key.epoch: SourceTimeline(clock.timeline)]
-        for offset in [-ClockLimits.timestampNanoseconds, ClockLimits.timestampNanoseconds] {
-            for ticks in [0, Int64.max] {
-                track.runs[0].firstTicks = ticks
-                track.runs[0].lastTicks = ticks
-                track.runs[0].stampNanoseconds = offset
-                track.runs[0].appliedOffsetNanoseconds = offset
-                track.runs[0].moved = MovedPicture(ticks: 54, unsureNanoseconds: .max)
-                _ = MappingBuilder(.video, track, originNanoseconds: 0, boundBefore: 1)
-                    .mapping(&timelines)
-            }
-        }
-    }
-
     /// A correction that is too large for that is made at the beginning of the file.
     @Test func `a large correction does not move a whole file`() throws {
         let clock = try LateClock(lateNanoseconds: 300_000_000)

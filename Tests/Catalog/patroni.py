@@ -150,6 +150,14 @@ class Patroni:
                 raise RuntimeError(f"Patroni's servers are {self.roles()}; see {self.directory}")
             time.sleep(0.5)
 
+    def catch_up(self):
+        """Waits until the standby has every commit: a failover does not wait for that."""
+        deadline = time.monotonic() + PATIENCE
+        while self.sql("SELECT count(*) FROM pg_stat_replication WHERE replay_lsn >= pg_current_wal_lsn()").strip() == "0":
+            if time.monotonic() > deadline:
+                raise RuntimeError(f"Patroni's standby lacks commits; see {self.directory}")
+            time.sleep(0.2)
+
     @property
     def primary(self):
         for member in self.members:
@@ -173,12 +181,10 @@ class Patroni:
 
     def kill(self):
         """Kills the primary and its Patroni, as a power cut does."""
-        self.settle()
         self.primary.kill()
 
     def stop(self):
         """Stops the primary and its Patroni, as a hang does."""
-        self.settle()
         member = self.primary
         member.is_stopped = True
         member.signal(signal.SIGSTOP)

@@ -92,7 +92,8 @@ class Pair:
         pass
 
     def end(self):
-        self.standby.remove()
+        if self.standby:
+            self.standby.remove()
         self.primary.remove()
 
 
@@ -108,12 +109,14 @@ class Managed:
 
     def replicate(self):
         self.cluster.settle()
+        self.cluster.catch_up()
 
     @property
     def ports(self):
         return [member.port for member in self.cluster.members]
 
     def fail(self, kind):
+        self.cluster.settle()
         before = self.cluster.primary
         {"switch": self.cluster.switch, "power": self.cluster.kill, "stop": self.cluster.stop}[kind]()
         self.cluster.wait_for_another(before)
@@ -132,7 +135,15 @@ class Services:
         os.makedirs(self.directory)
         # The database's server may be another user, who has to reach its directory.
         os.chmod(work, 0o755)
-        self.database = (Managed if is_managed else Pair)(self.directory)
+        self.database, self.store = (Managed if is_managed else Pair)(self.directory), None
+        try:
+            self.begin(work, tributary, run)
+        except BaseException:
+            self.end()
+            raise
+
+    def begin(self, work, tributary, run):
+        """Prepares the catalog, and starts the other services."""
         with open(os.path.join(PROJECT, "deploy", "postgresql", "roles.sql")) as text:
             self.database.sql(text.read())
         run([tributary, "index", "--prepare", "--archive", f"{work}/none", "--catalog", self.database.address("tributary_owner")])
@@ -179,7 +190,7 @@ class Services:
 
     def end(self):
         try:
-            self.mend()
+            if self.store:
+                self.store.stop()
         finally:
-            self.store.stop()
             self.database.end()
