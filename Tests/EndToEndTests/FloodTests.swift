@@ -34,6 +34,7 @@ extension EndToEnd {
                     [
                         "--collector", String(endpoint), "--source", "camera", "--video", "test",
                         "--audio", "test", "--size", "320x180", "--keyframe-interval", "1s",
+                        "--late", "keep",
                         "--duration", "\(seconds)s",
                     ])
                 _ = try await stage.holds(1, of: "camera")

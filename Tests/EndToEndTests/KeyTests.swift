@@ -41,7 +41,8 @@ struct Site {
             [
                 "--collector", endpoint, "--collector-key", key, "--keys",
                 stage.directory.appending(path: keys).path, "--source", source, "--video", "test",
-                "--audio", "test", "--size", "320x180", "--keyframe-interval", "1s",
+                "--audio", "test", "--size", "320x180", "--keyframe-interval", "1s", "--late",
+                "keep",
             ] + arguments)
     }
 

@@ -49,7 +49,8 @@ struct OddClock: Sendable {
         words += [
             Executable.agent.url.path, "--collector", collector, "--source", name, "--video",
             "test",
-            "--audio", "test", "--size", "320x180", "--keyframe-interval", "1s", "--duration",
+            "--audio", "test", "--size", "320x180", "--keyframe-interval", "1s", "--late", "keep",
+            "--duration",
             duration,
         ]
         return try stage.start(at: URL(filePath: "/usr/bin/env"), words)

@@ -62,6 +62,7 @@ extension EndToEnd {
                     [
                         "--collector", "ipc://\(path(name))", "--source", source, "--video",
                         "test", "--size", "320x180", "--fps", "10", "--keyframe-interval", "1s",
+                        "--late", "keep",
                         "--spool", stage.spool, "--linger", "60s",
                     ] + others)
             }

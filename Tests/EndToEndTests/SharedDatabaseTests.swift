@@ -59,7 +59,8 @@ extension EndToEnd {
                         "--collector", ([name] + others).map(endpoint).joined(separator: ","),
                         "--source", source, "--video", "test",
                         "--audio", "test", "--size", "320x180", "--fps", "10",
-                        "--keyframe-interval", "1s", "--spool", stage.spool, "--linger", "60s",
+                        "--keyframe-interval", "1s", "--late", "keep", "--spool", stage.spool,
+                        "--linger", "60s",
                     ])
             }
 

@@ -131,7 +131,8 @@ extension EndToEnd {
                     "--collector",
                     members.map { $0.endpoint(on: stage) }.joined(separator: ","), "--source",
                     source, "--video", "test", "--audio", "test", "--size", "320x180", "--fps",
-                    "10", "--keyframe-interval", "1s", "--spool", stage.spool, "--linger", "60s",
+                    "10", "--keyframe-interval", "1s", "--late", "keep", "--spool", stage.spool,
+                    "--linger", "60s",
                 ])
         }
 

@@ -32,6 +32,14 @@ extension EndToEnd {
             }
         }
 
+        /// Pictures that are not recorded because of `cause`.
+        private func samples(lostBy cause: String, _ losses: [LedgerEntry]) -> Int {
+            losses.filter { $0.cause == cause }.reduce(0) { $0 + Int($1.samples ?? 0) }
+        }
+
+        /// The cause of pictures that a busy machine could not encode in time. Tests count them with the recorded ones.
+        private static let overload = "encoder overload"
+
         private func spoolFiles(_ stage: Stage) throws -> [String] {
             try FileManager.default.contentsOfDirectory(atPath: stage.spool + "/camera").filter {
                 $0 != "lock"
@@ -99,8 +107,10 @@ extension EndToEnd {
                 let next = try await stage.collector("--once")
                 for program in [agent, next] { try await program.succeeds() }
                 try await expectAudio(stage)
-                #expect(try await captures(stage).count == seconds * 25)
-                #expect(try losses(stage).isEmpty)
+                let losses = try losses(stage)
+                #expect(losses.allSatisfy { $0.cause == Self.overload }, "\(losses)")
+                let late = samples(lostBy: Self.overload, losses)
+                #expect(try await captures(stage).count + late == seconds * 25)
                 #expect(try Numbers(of: "camera", on: stage).missing == [])
                 #expect(try spoolFiles(stage) == [])
             }
@@ -122,13 +132,14 @@ extension EndToEnd {
                 #expect(try Numbers(of: "camera", on: stage).missing == [])
                 let captures = try await captures(stage)
                 let losses = try losses(stage)
-                #expect(losses.allSatisfy { $0.cause == "spool full" } && !losses.isEmpty)
-                let lost = losses.reduce(0) { $0 + Int($1.samples ?? 0) }
-                #expect(captures.count + lost == seconds * 25)
-                // The newest pictures are present without gaps.
+                let dropped = samples(lostBy: "spool full", losses)
+                let late = samples(lostBy: Self.overload, losses)
+                #expect(dropped > 0)
+                #expect(captures.count + dropped + late == seconds * 25, "\(losses)")
+                // The newest pictures are present, without other gaps than a busy machine's.
                 #expect(captures.count > 50)
-                let steps = zip(captures, captures.dropFirst()).map { $1 - $0 }
-                #expect(steps.allSatisfy { $0 < 60_000_000 })
+                let gaps = zip(captures, captures.dropFirst()).filter { $1 - $0 >= 60_000_000 }
+                #expect(gaps.count <= losses.count { $0.cause == Self.overload })
             }
         }
 

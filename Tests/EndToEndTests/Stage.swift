@@ -82,14 +82,15 @@ final class Stage: Sendable {
             + (others.contains("--linger") ? [] : ["--linger", "60s"])
     }
 
-    /// Starts an agent with a small test pattern and test sound.
+    /// Starts an agent with a small test pattern and test sound. Pictures wait for a busy machine, up to five seconds.
     func testAgent(_ source: String, _ arguments: String...) throws -> Running {
         try start(
             .agent,
             [
                 "--collector", endpoint, "--source", source, "--video", "test", "--audio", "test",
                 "--size", "320x180", "--keyframe-interval", "1s",
-            ] + spoolArguments(arguments) + arguments)
+            ] + (arguments.contains("--late") ? [] : ["--late", "keep"])
+                + spoolArguments(arguments) + arguments)
     }
 
     // MARK: Recordings
