@@ -38,6 +38,13 @@ import Testing
         ) { [complaints] in complaints.take($0) }
     }
 
+    /// The second archive alone.
+    private func western() throws -> RecordingLibrary {
+        try RecordingLibrary(ArchiveReference(directory: west.path), isReadOnly: false) {
+            [complaints] in complaints.take($0)
+        }
+    }
+
     /// A sample without its place in files.
     private struct Heard: Hashable {
         var track: TrackKind
@@ -301,6 +308,16 @@ import Testing
         let report = try library().verification(of: Self.session)
         #expect(report.isIntact, "\(report.findings)")
         #expect(report.sources.first?.held == nil)
+        // Declared lost and found again.
+        _ = try western().declareLosses(of: "east")
+        #expect(try declaredLosses(western()).flatMap(\.sequences) == [1...250])
+        #expect(try declaredLosses(library()) == [])
+    }
+
+    private func declaredLosses(_ library: RecordingLibrary) throws -> [LedgerEntry] {
+        let source = SourceKey(session: Self.session, source: "camera")
+        return try library.store.ledger(of: source).entries
+            .filter(\.isDeclaredLost)
     }
 
     /// As with `--release mirrored`, when the archive of `east` was lost after it had acknowledged them.

@@ -21,11 +21,13 @@ struct MergedLedger {
     /// - Parameters:
     ///   - archives: in the order of their names.
     ///   - collectors: names of the archives' collectors, whose records are read.
-    ///   - isRecorded: whether another archive has all records that a line reports as missing.
+    ///   - isRecorded: whether another archive has all records that a line reports as missing. `noted`: numbers that other
+    ///     archives' ledgers have instead of files, which counts where a collector was declared lost.
     static func entries(
         _ archives: [Lines], collectors: Set<String>,
-        isRecorded: (LedgerEntry, _ archive: Int) throws(ArchiveError) -> Bool
+        isRecorded: (LedgerEntry, _ archive: Int, _ noted: SequenceSet) throws(ArchiveError) -> Bool
     ) throws(ArchiveError) -> [LedgerEntry] {
+        let noted = notes(archives)
         var seen: Set<Identity> = []
         var all: [LedgerEntry] = []
         for (archive, lines) in archives.enumerated() {
@@ -33,7 +35,13 @@ struct MergedLedger {
                 if let collector = line.collector, collectors.contains(collector) {
                     // Records held by an archive that is read are not missing.
                     if line.kind == .held { continue }
-                    if line.isDeclaredLost, try isRecorded(line, archive) { continue }
+                    if line.isDeclaredLost {
+                        var known = SequenceSet()
+                        for (other, notes) in noted.enumerated() where other != archive {
+                            known.formUnion(line.spool.flatMap { notes[$0] } ?? SequenceSet())
+                        }
+                        if try isRecorded(line, archive, known) { continue }
+                    }
                 }
                 let sequences = line.sequences
                 if line.spool != nil, !sequences.isEmpty {
@@ -43,7 +51,7 @@ struct MergedLedger {
                     // Duplicates within the first archive are kept.
                     if archive > 0, seen.contains(identity) { continue }
                     seen.insert(identity)
-                    if line.kind == .gap, try isRecorded(line, archive) { continue }
+                    if line.kind == .gap, try isRecorded(line, archive, SequenceSet()) { continue }
                 }
                 line.startNanoseconds = line.startNanoseconds.map {
                     $0.clampedAdding(lines.shift.at($0).nanoseconds)
@@ -55,6 +63,14 @@ struct MergedLedger {
         return all.enumerated().sorted {
             ($0.element.at, $0.offset) < ($1.element.at, $1.offset)
         }.map(\.element)
+    }
+
+    /// Each archive's ``HeldRecords/noted(_:)``, if a collector was declared lost.
+    private static func notes(_ archives: [Lines]) -> [[String: SequenceSet]] {
+        guard archives.contains(where: { $0.entries.contains(where: \.isDeclaredLost) }) else {
+            return []
+        }
+        return archives.map { HeldRecords.noted($0.entries) }
     }
 }
 
@@ -72,8 +88,8 @@ extension MergedStore {
         }
         var merged = Ledger.Contents.empty
         merged.entries = try MergedLedger.entries(archives, collectors: collectors) {
-            line, archive throws(ArchiveError) in
-            try isRecorded(line, of: source, besides: archive, in: session)
+            line, archive, noted throws(ArchiveError) in
+            try isRecorded(line, of: source, besides: archive, noted: noted, in: session)
         }
         return merged
     }
@@ -92,7 +108,8 @@ extension MergedStore {
 
     /// Whether other archives have all records that a line reports as missing.
     private func isRecorded(
-        _ line: LedgerEntry, of source: SourceKey, besides archive: Int, in session: MergedSession
+        _ line: LedgerEntry, of source: SourceKey, besides archive: Int, noted: SequenceSet,
+        in session: MergedSession
     ) throws(ArchiveError) -> Bool {
         guard let spool = line.spool.flatMap(SpoolID.init(hexadecimal:)) else { return false }
         var range = Int64.min...Int64.max
@@ -105,7 +122,7 @@ extension MergedStore {
             let end = start.clampedAdding(Int64(clamping: line.durationNanoseconds ?? 0))
             range = start.clampedSubtracting(length)...max(start, end.clampedAdding(length))
         }
-        var known = SequenceSet()
+        var known = noted
         for file in try files(of: source, in: session)
             .files(from: range.lowerBound, through: range.upperBound)
         where file.copy != archive {
