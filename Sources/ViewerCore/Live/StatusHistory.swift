@@ -15,51 +15,70 @@ final class StatusHistory: Sendable {
     private static let pauseNanoseconds: Int64 = 5_000_000_000
     private static let stepNanoseconds = stepSeconds * 1_000_000_000
 
-    /// A figure of a source.
-    private enum Figure: Int, CaseIterable {
-        /// The maximum value of a step is kept, because peaks matter.
-        case lagSeconds, clockBoundSeconds, spoolBytes
-        /// The last value of a step is kept.
-        case bitsPerSecond, lostSamples, gaps
+    /// A figure of a source, by its name in the status and in the answer.
+    enum Figure: String, CaseIterable, CodingKey {
+        case lagSeconds, bitsPerSecond, clockBoundSeconds, spoolBytes, lostSamples, gaps
 
-        var isGreatest: Bool { rawValue <= Self.spoolBytes.rawValue }
+        /// Whether a step keeps its maximum, because peaks matter. Otherwise it keeps its last value.
+        fileprivate var keepsMaximum: Bool {
+            switch self {
+            case .lagSeconds, .clockBoundSeconds, .spoolBytes: true
+            case .bitsPerSecond, .lostSamples, .gaps: false
+            }
+        }
+
+        fileprivate func value(of source: SiteView.Source) -> Double? {
+            switch self {
+            case .lagSeconds: source.lagSeconds
+            case .bitsPerSecond: source.bitsPerSecond
+            case .clockBoundSeconds: source.clockBoundSeconds
+            case .spoolBytes: source.spoolBytes
+            case .lostSamples: source.lostSamples
+            case .gaps:
+                // A requested stop is not a fault.
+                source.gaps.reduce(0) { $0 + ($1.cause == "command" ? 0 : $1.count) }
+            }
+        }
     }
 
     /// Figures of the last ``steps``, by figure and step; NaN: not known.
     private struct Rings {
-        var values = [Float](
-            repeating: .nan, count: Figure.allCases.count * StatusHistory.steps)
-        var lastStep: Int64
+        private var values: [Figure: [Float]] = [:]
+        private(set) var lastStep: Int64
 
-        func place(_ figure: Figure, _ step: Int64) -> Int {
-            figure.rawValue * StatusHistory.steps + Int(step % Int64(StatusHistory.steps))
-        }
+        init(lastStep: Int64) { self.lastStep = lastStep }
 
-        /// Advances to a step, and removes older ones.
-        mutating func go(to step: Int64) {
+        private static func index(_ step: Int64) -> Int { Int(step % Int64(StatusHistory.steps)) }
+
+        /// Adds a source's figures to a step; steps between it and the last one are not known.
+        mutating func put(_ source: SiteView.Source, step: Int64) {
             let first = max(lastStep + 1, step - Int64(StatusHistory.steps) + 1)
-            guard first <= step else { return }
-            for step in first...step {
-                for figure in Figure.allCases { values[place(figure, step)] = .nan }
+            for figure in Figure.allCases {
+                var ring = values[figure] ?? Array(repeating: .nan, count: StatusHistory.steps)
+                values[figure] = nil
+                if first <= step {
+                    for skipped in first...step { ring[Self.index(skipped)] = .nan }
+                }
+                if let value = figure.value(of: source).map({ Float($0) }) {
+                    let before = ring[Self.index(step)]
+                    ring[Self.index(step)] =
+                        figure.keepsMaximum && before > value ? before : value
+                }
+                values[figure] = ring
             }
             lastStep = step
         }
 
-        mutating func put(_ figure: Figure, _ value: Double?) {
-            guard let value else { return }
-            let place = place(figure, lastStep)
-            let before = values[place]
-            values[place] = figure.isGreatest && before > Float(value) ? before : Float(value)
-        }
-
         /// Oldest first; nil: not known.
-        func series(_ figure: Figure, _ steps: ClosedRange<Int64>) -> [Double?] {
-            steps.map { step in
-                guard step <= lastStep, step > lastStep - Int64(StatusHistory.steps) else {
-                    return nil
+        func series(_ steps: ClosedRange<Int64>) -> [Figure: [Double?]] {
+            values.mapValues { ring in
+                steps.map { step in
+                    guard step <= lastStep, step > lastStep - Int64(StatusHistory.steps) else {
+                        return nil
+                    }
+                    let value = ring[Self.index(step)]
+                    return value.isNaN ? nil : Self.rounded(value)
                 }
-                let value = values[place(figure, step)]
-                return value.isNaN ? nil : Self.rounded(value)
             }
         }
 
@@ -113,15 +132,7 @@ final class StatusHistory: Sendable {
                     state.sources[source.name] != nil || state.sources.count < Self.maximumSources
                 else { continue }
                 var rings = state.sources[source.name] ?? Rings(lastStep: step - 1)
-                rings.go(to: step)
-                rings.put(.lagSeconds, source.lagSeconds)
-                rings.put(.clockBoundSeconds, source.clockBoundSeconds)
-                rings.put(.spoolBytes, source.spoolBytes)
-                rings.put(.bitsPerSecond, source.bitsPerSecond)
-                rings.put(.lostSamples, source.lostSamples)
-                // A requested stop is not a fault.
-                let gaps = source.gaps.filter { $0.cause != "command" }
-                rings.put(.gaps, gaps.reduce(0) { $0 + $1.count })
+                rings.put(source, step: step)
                 state.sources[source.name] = rings
             }
             state.sources = state.sources.filter { $0.value.lastStep >= oldest }
@@ -137,12 +148,17 @@ final class StatusHistory: Sendable {
     struct Answer: Encodable, Equatable {
         struct Source: Encodable, Equatable {
             var name: String
-            var lagSeconds: [Double?]
-            var bitsPerSecond: [Double?]
-            var clockBoundSeconds: [Double?]
-            var spoolBytes: [Double?]
-            var lostSamples: [Double?]
-            var gaps: [Double?]
+            /// A value for each step, the oldest first; nil: not known.
+            var figures: [Figure: [Double?]]
+
+            private enum CodingKeys: CodingKey { case name }
+
+            func encode(to encoder: any Encoder) throws {
+                var own = encoder.container(keyedBy: CodingKeys.self)
+                try own.encode(name, forKey: .name)
+                var values = encoder.container(keyedBy: Figure.self)
+                for (figure, steps) in figures { try values.encode(steps, forKey: figure) }
+            }
         }
 
         var stepSeconds: Int64
@@ -161,13 +177,7 @@ final class StatusHistory: Sendable {
         let last = steps?.upperBound ?? now / Self.stepNanoseconds
         let named = steps.map { steps in
             sources.filter { mayRead($0.key) }.sorted { $0.key < $1.key }.map { name, rings in
-                Answer.Source(
-                    name: name, lagSeconds: rings.series(.lagSeconds, steps),
-                    bitsPerSecond: rings.series(.bitsPerSecond, steps),
-                    clockBoundSeconds: rings.series(.clockBoundSeconds, steps),
-                    spoolBytes: rings.series(.spoolBytes, steps),
-                    lostSamples: rings.series(.lostSamples, steps),
-                    gaps: rings.series(.gaps, steps))
+                Answer.Source(name: name, figures: rings.series(steps))
             }
         }
         return Answer(

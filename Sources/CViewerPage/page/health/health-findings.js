@@ -81,7 +81,7 @@ function ofSource(source, history) {
     for (const { collector, bytes: lacking } of source.owed ?? []) {
         add(lacking > limits.owedBytes, 'TributaryOneCopy', `${name} is recorded once: ${bytes(lacking)} are kept for ${collector}.`, false);
     }
-    const gaps = own?.gaps.growth(history.second, limits.gapsWithinSeconds) ?? 0;
+    const gaps = own?.series.gaps.growth(history.second, limits.gapsWithinSeconds) ?? 0;
     add(gaps > 0, 'TributarySamplesLost', `The recording of ${name} has ${counted(gaps, 'new gap')} in the last ten minutes.`, false);
     const bound = source.clockBoundSeconds ?? 0;
     add(bound > limits.clockBoundSeconds, 'TributaryClockUncertain', `The times of ${name} are only accurate to ${shortTime(bound)}.`, false);

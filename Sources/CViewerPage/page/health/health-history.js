@@ -3,6 +3,7 @@
 
 import { get } from './api.js';
 import { listen } from './events.js';
+import { bitRate, bytes, shortTime } from './format.js';
 
 /** @typedef {import('./live-tile.js').SourceStatus} SourceStatus */
 
@@ -108,27 +109,43 @@ export class Series {
     }
 }
 
-/** The figures of a source. */
+/**
+ * A figure of a source.
+ * @typedef {object} Figure
+ * @property {(status: SourceStatus) => number | undefined} of
+ * @property {string} [title] Of its plot; without one it has none.
+ * @property {(value: number) => string} format
+ * @property {number} least The plot's upper end is at least this, so that noise does not look like trouble.
+ */
+/** @typedef {'lagSeconds' | 'bitsPerSecond' | 'clockBoundSeconds' | 'spoolBytes' | 'lostSamples' | 'gaps'} FigureName */
+
+const whole = (/** @type {number} */ value) => Math.round(value).toLocaleString();
+
+/**
+ * All figures, by their name in the viewer's history (proto/openapi.yaml, "History"), in the order of their plots.
+ * @type {Record<FigureName, Figure>}
+ */
+export const figures = {
+    lagSeconds: { of: (status) => status.lagSeconds, title: 'Lag', format: shortTime, least: 0.5 },
+    bitsPerSecond: { of: (status) => status.bitsPerSecond, title: 'Bit rate', format: bitRate, least: 100_000 },
+    clockBoundSeconds: { of: (status) => status.clockBoundSeconds, title: 'Clock error', format: (value) => `±${shortTime(value)}`, least: 0.001 },
+    spoolBytes: { of: (status) => status.spoolBytes, title: 'Kept on the box', format: bytes, least: 1_000_000 },
+    lostSamples: { of: (status) => status.lostSamples, title: 'Lost samples', format: whole, least: 10 },
+    // Without those that were requested.
+    gaps: { of: ({ gaps }) => gaps.reduce((sum, gap) => sum + (gap.cause === 'command' ? 0 : gap.count), 0), format: whole, least: 1 },
+};
+const names = /** @type {FigureName[]} */ (Object.keys(figures));
+
+/** The figures of a source over the last hour. */
 export class SourceHistory {
-    lag = new Series();
-    rate = new Series();
-    bound = new Series();
-    spool = new Series();
-    lost = new Series();
-    /** Number of gaps that were not requested. */
-    gaps = new Series();
+    series = /** @type {Record<FigureName, Series>} */ (Object.fromEntries(names.map((name) => [name, new Series()])));
 
     /**
      * @param {number} second
      * @param {SourceStatus} status
      */
     put(second, status) {
-        this.lag.put(second, status.lagSeconds);
-        this.rate.put(second, status.bitsPerSecond);
-        this.bound.put(second, status.clockBoundSeconds);
-        this.spool.put(second, status.spoolBytes);
-        this.lost.put(second, status.lostSamples);
-        this.gaps.put(second, status.gaps.reduce((sum, gap) => sum + (gap.cause === 'command' ? 0 : gap.count), 0));
+        for (const name of names) this.series[name].put(second, figures[name].of(status));
     }
 
     /**
@@ -139,13 +156,11 @@ export class SourceHistory {
      * @param {number} now
      */
     fill(source, last, step, now) {
-        /** @type {[Series, (number | null)[]][]} */
-        const pairs = [[this.lag, source.lagSeconds], [this.rate, source.bitsPerSecond], [this.bound, source.clockBoundSeconds],
-            [this.spool, source.spoolBytes], [this.lost, source.lostSamples], [this.gaps, source.gaps]];
-        for (const [series, values] of pairs) {
+        for (const name of names) {
+            const values = source[name];
             values.forEach((value, index) => {
                 const start = last - (values.length - 1 - index) * step;
-                for (let second = start; second < Math.min(start + step, now); second += 1) if (value !== null) series.fill(second, value);
+                for (let second = start; second < Math.min(start + step, now); second += 1) if (value !== null) this.series[name].fill(second, value);
             });
         }
     }
@@ -153,7 +168,7 @@ export class SourceHistory {
 
 /**
  * The viewer's history of a source, the oldest step first (proto/openapi.yaml, "History").
- * @typedef {{ name: string } & Record<'lagSeconds' | 'bitsPerSecond' | 'clockBoundSeconds' | 'spoolBytes' | 'lostSamples' | 'gaps', (number | null)[]>} Remembered
+ * @typedef {{ name: string } & Record<FigureName, (number | null)[]>} Remembered
  */
 
 export class History {

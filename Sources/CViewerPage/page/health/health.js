@@ -6,7 +6,7 @@ import { bitRate, bytes, counted, duration, shortTime } from './format.js';
 import { alerts } from './health-alerts.js';
 import { CollectorTable } from './health-collectors.js';
 import { findings, silence } from './health-findings.js';
-import { keptHistory } from './health-history.js';
+import { figures, keptHistory } from './health-history.js';
 import { Plot } from './health-plot.js';
 import { limits } from './limits.js';
 import { titleNow } from './session-name.js';
@@ -180,13 +180,8 @@ class HealthPage {
     #made(name, own) {
         const state = element('span', { className: 'state' });
         const placement = element('p', { className: 'muted', hidden: true });
-        const plots = [
-            new Plot('Lag', shortTime, own.lag, 0.5),
-            new Plot('Bit rate', bitRate, own.rate, 100_000),
-            new Plot('Clock error', (value) => `±${shortTime(value)}`, own.bound, 0.001),
-            new Plot('Kept on the box', bytes, own.spool, 1_000_000),
-            new Plot('Lost samples', (value) => Math.round(value).toLocaleString(), own.lost, 10),
-        ];
+        const plots = Object.entries(figures).flatMap(([figure, { title, format, least }]) =>
+            title ? [new Plot(title, format, own.series[/** @type {keyof typeof figures} */ (figure)], least)] : []);
         const root = element('section', { className: 'card source', 'aria-label': name },
             element('h3', {}, element('a', { href: `/live?sources=${encodeURIComponent(name)}` }, name), ' ', state),
             placement,
@@ -243,7 +238,7 @@ function placementOf(source) {
 function rowOf(source, own, state) {
     const known = (/** @type {number | undefined} */ value, /** @type {(value: number) => string} */ format) =>
         value === undefined ? '–' : format(value);
-    const [lag, bound] = [own.lag.summary, own.bound.summary];
+    const [lag, bound] = [own.series.lagSeconds.summary, own.series.clockBoundSeconds.summary];
     return [
         source.name, state,
         known(source.lagSeconds, shortTime) + (lag ? ` (${shortTime(lag.greatest)})` : ''),
