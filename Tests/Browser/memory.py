@@ -43,6 +43,12 @@ def resident(page):
     return sum(sizes.get(process, 0) for process in own)
 
 
+def flat(checks, first, last):
+    """Checks two samples."""
+    for name, before, after, slack in zip(("heap", "nodes", "resident memory"), first, last, (4e6, 200, MOST_BYTES)):
+        checks(f"{name} does not grow", after <= before * MOST_GROWTH + slack, f"{before:.0f} → {after:.0f}")
+
+
 async def check(arguments):
     checks = Checks()
     async with Chromium() as page:
@@ -57,8 +63,7 @@ async def check(arguments):
             await asyncio.sleep(min(60, max(1, end - time.monotonic())))
             last = await sample(page)
             print(f"heap {last[0] / 1e6:.1f} MB, {last[1]} nodes, resident {last[2] / 1e6:.0f} MB", flush=True)
-        for name, before, after, slack in zip(("heap", "nodes", "resident memory"), first, last, (4e6, 200, MOST_BYTES)):
-            checks(f"{name} does not grow", after <= before * MOST_GROWTH + slack, f"{before:.0f} → {after:.0f}")
+        flat(checks, first, last)
         lags = await page.run("Object.values(tributary.state().sources).map((one) => one.lag)")
         checks("and the pictures are of now", all(lag is not None and lag < 3 for lag in lags), str(lags))
         checks.console(page)
