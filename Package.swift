@@ -341,7 +341,7 @@ let package = Package(
             "tributary", "tributary-agent", "tributary-collector", "tributary-viewer"),
         tests("Media", "Media", "TestMedia"),
         tests("Messaging", "Messaging"),
-        tests("MP4", "MP4", "Media"),
+        tests("MP4", "MP4", "Media", "TestMedia"),
         tests(
             "ObjectStore", "Files", "Hashing", .product(name: "NIOCore", package: "swift-nio"),
             .product(name: "NIOPosix", package: "swift-nio"), "ObjectStore", "Threads", "XML"),
@@ -356,7 +356,7 @@ let package = Package(
             "TestRecordings", "Wire"),
         tests("Repository"),
         tests("RTSP", "Media", "RTSP", "TestMedia"),
-        tests("RTSPServer", "Hashing", "Media", "RTSP", "RTSPServer"),
+        tests("RTSPServer", "Hashing", "Media", "RTSP", "RTSPServer", "TestMedia"),
         tests(
             "Simulation", "AgentCore", "Archive", "Catalog", "CollectorClient", "CollectorCore",
             "Library",
@@ -385,7 +385,7 @@ let package = Package(
         tests(
             "Uploading", "Archive", "Catalog", "Media", "ObjectStore", "TestDisks",
             "TestRecordings", "TestSpools", "TestStores", "Uploading"),
-        tests("Wire", protobuf, "Media", "Wire"),
+        tests("Wire", protobuf, "Media", "TestMedia", "Wire"),
         tests("Timing", "Media", "Timing"),
         tests("XML", "XML"),
     ],

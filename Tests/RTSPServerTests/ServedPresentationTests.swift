@@ -1,5 +1,6 @@
 import Media
 import RTSP
+import TestMedia
 import Testing
 
 @testable import RTSPServer
@@ -27,6 +28,19 @@ import Testing
         #expect(video.parameterSets == own.parameterSets)
         #expect(
             audio == .init(AACPayload(format, sizeBits: 13, indexBits: 3, indexDeltaBits: 3)))
+    }
+
+    @Test func `our client can record every codec that is served`() throws {
+        for format in try CodecFormats.all() {
+            let presentation = ServedPresentation(name: "a", formats: [format], extent: .live)
+            let read = try SessionDescription(parsing: Array(presentation.description.utf8))
+            let track = try CameraTrackDescription(#require(read.media.first, "\(format)"))
+            switch (track.coding, format) {
+            case (.video(let codec, _), .video(let own)): #expect(codec == own.codec)
+            case (.audio(let stream), .audio(let own)): #expect(stream.payload.format == own)
+            default: Issue.record("\(format): \(track.coding)")
+            }
+        }
     }
 
     @Test func `live sources have no end`() {

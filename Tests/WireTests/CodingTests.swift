@@ -1,4 +1,5 @@
 import Media
+import TestMedia
 import Testing
 
 @testable import Wire
@@ -206,6 +207,12 @@ struct `A Hello` {
         hello.spool.removeLast()
         #expect(throws: WireError.malformed("Hello.spool has 15 bytes; 16 needed")) {
             try Hello(decoding: hello)
+        }
+    }
+
+    @Test func `has a message for every codec`() throws {
+        for format in try CodecFormats.all() {
+            #expect(try TrackFormat(decoding: format.encoded()) == format)
         }
     }
 

@@ -27,7 +27,9 @@ extension TrackFormat {
         switch self {
         case .video(let format) where format.codec == .h264: message.h264 = format.encodedH264()
         case .video(let format): message.video = format.encoded()
-        case .audio(let format): message.aac = format.encoded()
+        case .audio(let format):
+            precondition(format.codec == .aac, "tributary.proto has no message of \(format.codec)")
+            message.aac = format.encoded()
         }
         return message
     }
