@@ -69,6 +69,9 @@ async def check(arguments):
         print(f"{len(tiles)} tiles: {sum(rates):.0f} pictures per second, a tile {min(rates):.1f} to {max(rates):.1f}; {thrifty} show keyframes only; "
             f"late p50 {lateness(looks, 0.5):.2f} s, p99 {lateness(looks, 0.99):.2f} s, p99.9 {lateness(looks, 0.999):.2f} s, most {most:.2f} s; "
             f"the longest pause {pause:.1f} s")
+        if arguments.rendition:
+            shown = await page.run("Object.values(tributary.state().sources).map((one) => one.rendition)")
+            checks(f"every tile shows the {arguments.rendition}", set(shown) == {arguments.rendition}, str(shown))
         checks("every tile changes", all(tile["count"] > 1 for tile in tiles) and len(tiles) >= arguments.tiles)
         checks("no tile stands still for longer than keyframes are apart", pause < arguments.pause, f"{pause:.1f} s")
         checks("no tile is far behind", most <= arguments.late, f"{most:.2f} s")
@@ -87,6 +90,7 @@ def main():
     parser.add_argument("--settle", type=int, default=15, help="seconds before it (15)")
     parser.add_argument("--pause", type=float, default=3.5, help="longest pause of a tile, seconds (3.5)")
     parser.add_argument("--late", type=float, default=5, help="how late a tile may be, seconds (5)")
+    parser.add_argument("--rendition", help="what each tile must show: main or preview")
     parser.add_argument("--shots", help="directory for pictures of the page")
     sys.exit(0 if asyncio.run(check(parser.parse_args())) else 1)
 

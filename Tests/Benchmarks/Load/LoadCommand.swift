@@ -28,6 +28,11 @@ struct LoadCommand: ParsableCommand {
     @Option(help: "How many sources.")
     var sources = 16
 
+    @Option(
+        help: "Appended to the sources' names: '.preview' sends previews of another load's sources."
+    )
+    var suffix = ""
+
     @Option(help: "Seconds of media per source; a shorter file is played in rounds.")
     var seconds = 60
 
@@ -87,7 +92,7 @@ struct LoadCommand: ParsableCommand {
         DescriptorLimit.raise(to: LoadSource.descriptors * sources + 64)
         let ready = try ReadySet()
         let surroundings = LoadSource.Surroundings(
-            clip: clip, endpoint: collector, seconds: seconds, gathers: !each,
+            clip: clip, suffix: suffix, endpoint: collector, seconds: seconds, gathers: !each,
             unfinishable: unfinishable, returns: returning,
             context: try Context(maximumSockets: Int32(LoadSource.sockets * sources + 8)),
             ready: ready, wakeUp: try WakeUp())

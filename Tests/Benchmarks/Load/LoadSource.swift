@@ -27,6 +27,8 @@ final class LoadSource {
     /// Values shared by all sources of a load.
     struct Surroundings {
         var clip: Clip
+        /// Appended to the sources' names.
+        var suffix: String
         var endpoint: String
         /// Duration to send.
         var seconds: Int
@@ -88,7 +90,7 @@ final class LoadSource {
     init(number: Int, origin: Int64, security: SocketSecurity, in surroundings: Surroundings) {
         self.number = number
         self.security = security
-        name = "source\(number)"
+        name = "source\(number)\(surroundings.suffix)"
         all = surroundings
         self.origin = origin
         endNanoseconds = Int64(surroundings.seconds) * 1_000_000_000
