@@ -301,7 +301,7 @@ import Testing
         let own = timed(times.flush())
         #expect(
             own.map { $0.ptsNanoseconds - start } == [
-                0, 300_000, 100_000, 200_000, 20_000_000, 60_000_000,
+                0, 450_000, 150_000, 300_000, 20_000_000, 60_000_000,
             ])
         #expect(own.allSatisfy { $0.dtsNanoseconds <= $0.ptsNanoseconds })
     }

@@ -154,9 +154,23 @@ import Testing
         #expect(own.media.count == 32)
     }
 
-    @Test func `a back channel is recognised`() throws {
-        let own = try description("m=audio 0 RTP/AVP 0", "a=recvonly")
-        #expect(own.media[0].isBackChannel)
+    /// ONVIF cameras, and those of Hikvision, Dahua and H3C.
+    @Test func `directions are from the client's view, so that a back channel is sent by it`()
+        throws
+    {
+        let own = try description(
+            "m=video 0 RTP/AVP 96", "a=recvonly", "m=audio 0 RTP/AVP 0", "a=recvonly",
+            "m=audio 0 RTP/AVP 8", "a=sendonly")
+        #expect(own.recordable.map(\.payloadType) == [96, 0])
+    }
+
+    @Test func `a server may state directions from its own view`() throws {
+        let own = try description(
+            "m=video 0 RTP/AVP 96", "a=sendonly", "m=audio 0 RTP/AVP 0", "a=sendonly",
+            "m=audio 0 RTP/AVP 8", "a=recvonly")
+        #expect(own.recordable.map(\.payloadType) == [96, 0])
+        let sound = try description("m=audio 0 RTP/AVP 0", "a=sendonly")
+        #expect(sound.recordable.map(\.payloadType) == [0])
     }
 }
 

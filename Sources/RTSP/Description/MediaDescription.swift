@@ -12,8 +12,13 @@ package struct MediaDescription: Hashable, Sendable {
     package private(set) var channels: Int?
     /// Parameters of `fmtp`, with lower-case names.
     package private(set) var parameters: [String: String] = [:]
-    /// The camera receives this medium (`a=recvonly`).
-    package private(set) var isBackChannel = false
+    /// The stated direction; see ``SessionDescription/recordable``.
+    package private(set) var direction: Direction?
+
+    package enum Direction: String, Hashable, Sendable {
+        case sendOnly = "sendonly"
+        case receiveOnly = "recvonly"
+    }
 
     /// Static payload types (RFC 3551 §6), which need no `rtpmap`.
     private static let fixed: [UInt8: (encoding: String, rate: UInt32, channels: Int)] = [
@@ -35,7 +40,7 @@ package struct MediaDescription: Hashable, Sendable {
         let value = parts.count > 1 ? String(parts[1]).trimmed : ""
         switch parts.first {
         case "control": control = value
-        case "recvonly": isBackChannel = true
+        case "sendonly", "recvonly": direction = Direction(rawValue: String(parts[0]))
         case "rtpmap":
             guard let own = ownValue(value) else { return }
             let fields = own.split(separator: "/")

@@ -7,6 +7,17 @@ package struct SessionDescription: Hashable, Sendable {
     package private(set) var control: String?
     package private(set) var media: [MediaDescription] = []
 
+    /// The media that the camera sends: all but back channels.
+    ///
+    /// Directions are from the client's view: cameras write `recvonly` for what they send, and `sendonly` for a back channel (ONVIF
+    /// Streaming Specification §5.3.1). Other servers state their own view, which the direction of video shows.
+    package var recordable: [MediaDescription] {
+        let isServersView = media.contains { $0.kind == "video" && $0.direction == .sendOnly }
+        let backward: MediaDescription.Direction = isServersView ? .receiveOnly : .sendOnly
+        let sent = media.filter { $0.direction != backward }
+        return sent.contains { $0.kind == "video" || $0.kind == "audio" } ? sent : media
+    }
+
     /// Unknown and malformed lines are ignored, because many cameras send some.
     package init(parsing bytes: [UInt8]) throws(RTSPError) {
         for line in bytes.split(whereSeparator: { $0 == 0x0A || $0 == 0x0D }) {

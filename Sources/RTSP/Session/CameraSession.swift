@@ -401,6 +401,9 @@ package struct CameraSession: Sendable {
                 offers, login: login, clientNonce: String(nextRandom(), radix: 16))
         else {
             let names = Set(offers.map { printable($0.scheme, limit: 20) }).sorted()
+            guard !names.isEmpty else {
+                return end(.unauthorised("it asks for a login and offers no way to log in"))
+            }
             return end(
                 .unauthorised(
                     "it offers no digest authentication (\(names.joined(separator: ", "))): "
@@ -437,7 +440,7 @@ package struct CameraSession: Sendable {
         }
         aggregate = url.resolve(control: description.control, base: base)
         var refused: [String] = []
-        for media in description.media where !media.isBackChannel {
+        for media in description.recordable {
             do throws(RTSPError) {
                 tracks.append(try CameraTrackDescription(media))
             } catch {
@@ -469,6 +472,12 @@ package struct CameraSession: Sendable {
         let channel = UInt8(clamping: receiving.count * 2)
         guard transport == .tcp || header.serverPorts != nil || header.interleaved == nil else {
             return end(.broken("the camera sends over TCP although UDP was asked for"))
+        }
+        guard transport == .udp || header.interleaved != nil || header.serverPorts == nil else {
+            return end(
+                .broken(
+                    "the camera sends over UDP although TCP was asked for: use --camera-transport udp"
+                ))
         }
         receiving.append(
             Receiving(
@@ -513,7 +522,7 @@ package struct CameraSession: Sendable {
         for report in receiving[place].receiver.receiveControl(bytes, arrivalNanoseconds: now) {
             outputs.append(.report(track: track, report, arrivalNanoseconds: now))
         }
-        if phase == .playing, receiving.allSatisfy(\.receiver.hasEnded) {
+        if phase == .playing, decisive.allSatisfy(\.receiver.hasEnded) {
             end(.closed("it has ended its stream"))
         }
     }
@@ -551,11 +560,14 @@ package struct CameraSession: Sendable {
 
     // MARK: Silence
 
-    /// Arrival of the last packet of the decisive track: video if there is one.
-    private var heard: Int64 {
+    /// The tracks without which the session is useless: video if there is any.
+    private var decisive: [Receiving] {
         let pictures = receiving.filter { $0.receiver.description.kind == .video }
-        return (pictures.isEmpty ? receiving : pictures).map(\.heard).max() ?? .max
+        return pictures.isEmpty ? receiving : pictures
     }
+
+    /// Arrival of the last packet of a decisive track.
+    private var heard: Int64 { decisive.map(\.heard).max() ?? .max }
 
     private var nextSilence: Int64 {
         probe == .none && pending == nil

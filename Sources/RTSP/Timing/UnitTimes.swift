@@ -3,7 +3,7 @@ import Media
 /// Assigns times on the receiver's clock to a track's access units, in decoding order.
 ///
 /// The first units are held for a moment: cameras start with a cached group of pictures, and the least delay is known only after it.
-/// Units from before ``notBeforeNanoseconds``, which later ones may reference, get times directly after it. The held units also
+/// Units from before ``notBeforeNanoseconds``, which later ones may reference, get times shortly after it. The held units also
 /// show whether pictures are reordered. Decoding times are the presentation times in ascending order, shifted by the reorder depth
 /// (ISO/IEC 14496-10 §C.4.5.2).
 package struct UnitTimes: Sendable {
@@ -20,8 +20,10 @@ package struct UnitTimes: Sendable {
         case hole(StreamHole)
     }
 
-    /// Longer than a camera takes to send its cached group of pictures.
+    /// Units are held for this long, and again while they arrive faster than they were captured …
     package static let settlingNanoseconds: Int64 = 300_000_000
+    /// … up to this time in total.
+    static let longestSettlingNanoseconds: Int64 = 5_000_000_000
     /// Limit of held units.
     private static let mostHeld = 1_024
     /// Minimum distance of two pictures, nanoseconds.
@@ -29,8 +31,10 @@ package struct UnitTimes: Sendable {
     /// Maximum reorder depth of H.264 (`max_num_reorder_frames`).
     private static let mostReordered = 16
     private static let usualDuration: Int64 = 40_000_000
-    /// Distance of units from before the earliest time, nanoseconds.
-    private static let crowdedStep: Int64 = 100_000
+    /// Minimum distance of held units from before the earliest time, nanoseconds. Of later ones, the distance is divided. Smaller
+    /// distances look like invented times (`PictureSpacing` of `Archive`).
+    private static let crowdedStep: Int64 = 150_000
+    private static let crowdedDivisor: Int64 = 100
     private static let longestDuration: Int64 = 1_000_000_000
 
     private enum Held {
@@ -46,6 +50,11 @@ package struct UnitTimes: Sendable {
     /// Held units; nil once settled.
     private var held: [Held]? = []
     private var settledAt: Int64?
+    /// Arrival of the first unit.
+    private var beganAt: Int64 = 0
+    /// A unit from before the earliest time, and the time that it got.
+    private var crowded: (time: Int64, given: Int64)?
+    private let clockRate: UInt32
     /// Reorder depth: pictures that precede another one in decoding order and follow it in presentation order.
     private var depth: Int
     /// Presentation times that are not used as decoding times yet, ascending.
@@ -66,6 +75,7 @@ package struct UnitTimes: Sendable {
         delayNanoseconds: Int64 = 0
     ) {
         self.delayNanoseconds = delayNanoseconds
+        self.clockRate = max(1, clockRate)
         clock = ArrivalClock(clockRate: clockRate)
         depth = min(max(0, reorderDepth), Self.mostReordered)
         duration = usualDuration ?? Self.usualDuration
@@ -84,9 +94,10 @@ package struct UnitTimes: Sendable {
             let time =
                 clock.time(of: unit.timestamp, arrivalNanoseconds: arrival) - delayNanoseconds
             if settledAt == nil {
-                settledAt = unit.firstArrivalNanoseconds + Self.settlingNanoseconds
+                beganAt = arrival
+                settledAt = arrival + Self.settlingNanoseconds
             }
-            guard held != nil else { return [.unit(timed(unit, at: time))] }
+            guard held != nil else { return [.unit(timed(unit, at: after(time)))] }
             held?.append(.unit(unit, time))
         case .hole(let hole):
             guard held != nil else { return [.hole(hole)] }
@@ -100,7 +111,27 @@ package struct UnitTimes: Sendable {
         guard let held, let settledAt, now >= settledAt || held.count > Self.mostHeld else {
             return []
         }
+        if held.count <= Self.mostHeld, isBurst(since: settledAt - Self.settlingNanoseconds),
+            settledAt - beganAt < Self.longestSettlingNanoseconds
+        {
+            self.settledAt = settledAt + Self.settlingNanoseconds
+            return []
+        }
         return settle()
+    }
+
+    /// Whether units still arrive, since a time, that were captured over a much longer time.
+    private func isBurst(since start: Int64) -> Bool {
+        var units: [AccessUnit] = []
+        for case .unit(let unit, _) in held ?? [] where unit.firstArrivalNanoseconds >= start {
+            units.append(unit)
+        }
+        guard let first = units.first, let last = units.last,
+            last.firstArrivalNanoseconds >= start + Self.settlingNanoseconds / 2
+        else { return false }
+        let ticks = Int64(Int32(bitPattern: last.timestamp &- first.timestamp))
+        return saturatingRescale(ticks, from: Timescale(clockRate), to: .nanoseconds)
+            > 2 * Self.settlingNanoseconds
     }
 
     /// Ends the stream: all held units.
@@ -109,7 +140,7 @@ package struct UnitTimes: Sendable {
     private mutating func settle() -> [Item] {
         guard let items = held else { return [] }
         held = nil
-        let times = crowded(
+        let times = crowding(
             items.map { item -> Int64? in
                 guard case .unit(let unit, let given) = item else { return nil }
                 let known = clock.time(of: unit.timestamp) - delayNanoseconds
@@ -132,7 +163,7 @@ package struct UnitTimes: Sendable {
     }
 
     /// Moves times from before the earliest time after it, in the same order.
-    private func crowded(_ times: [Int64?]) -> [Int64?] {
+    private mutating func crowding(_ times: [Int64?]) -> [Int64?] {
         guard let notBeforeNanoseconds else { return times }
         var times = times
         var next = notBeforeNanoseconds
@@ -141,9 +172,21 @@ package struct UnitTimes: Sendable {
         for index in order {
             guard let time = times[index], time < next else { break }
             times[index] = next
+            crowded = (time, next)
             next += Self.crowdedStep
         }
         return times
+    }
+
+    /// The same for a unit after the held ones: with a known delay, units arrive after the earliest time that were captured before it.
+    private mutating func after(_ time: Int64) -> Int64 {
+        guard let notBeforeNanoseconds, time < max(notBeforeNanoseconds, crowded?.given ?? 0)
+        else { return time }
+        let known = crowded ?? (time, notBeforeNanoseconds)
+        let given = max(
+            notBeforeNanoseconds, known.given + (time - known.time) / Self.crowdedDivisor)
+        if time >= known.time { crowded = (time, given) }
+        return given
     }
 
     private mutating func note(step: Int64) {

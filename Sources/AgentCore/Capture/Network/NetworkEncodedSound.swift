@@ -40,7 +40,8 @@ final class NetworkEncodedSound: NetworkTrack {
         times = UnitTimes(clockRate: sound.sampleRate, delayNanoseconds: delay)
         progress = NetworkProgress(
             .audio, durationNanoseconds: durationNanoseconds,
-            intervalNanoseconds: Self.nanoseconds(plan.codec.packetFrames, plan.sampleRate))
+            intervalNanoseconds: Self.nanoseconds(plan.codec.packetFrames, plan.sampleRate),
+            delayNanoseconds: delay)
         text = CaptureDescription.sound(plan, from: "\(sound.codec)")
     }
 
@@ -138,6 +139,7 @@ final class NetworkEncodedSound: NetworkTrack {
             }
         }
         nextNanoseconds = Self.end(of: part)
+        progress.follow(atNanoseconds: start)
         progress.close(atNanoseconds: start, output)
         // Packet times follow the camera's clock: the lock resamples to correct its drift.
         try lock.take(part, stretchPPB: 0) { (locked) throws(EncodingError) in

@@ -12,6 +12,8 @@ struct NetworkGap {
     private var reason: String?
     /// Received access units that could not be used.
     private var dropped = 0
+    /// Nothing arrives, and no other cause is known: samples on their way may end it as if it had not been.
+    var isSilence = false
 
     init(_ hole: StreamHole, startNanoseconds: Int64) {
         self.startNanoseconds = startNanoseconds
@@ -29,6 +31,7 @@ struct NetworkGap {
     }
 
     mutating func add(_ hole: StreamHole) {
+        isSilence = false
         dropped += hole.droppedUnits
         switch hole.cause {
         case .lost(.packets(let first, let count)):
@@ -44,12 +47,16 @@ struct NetworkGap {
 
     /// Replaces the cause: the connection is lost, too.
     mutating func add(_ cause: CaptureLossCause, _ reason: String) {
+        isSilence = false
         self.cause = cause
         self.reason = reason
     }
 
     /// Counts a received access unit that could not be used.
-    mutating func drop() { dropped += 1 }
+    mutating func drop() {
+        isSilence = false
+        dropped += 1
+    }
 
     /// The loss up to a time.
     /// - Parameter intervalNanoseconds: usual distance of two units.

@@ -16,8 +16,10 @@ final class NetworkPictures: NetworkTrack {
     /// A field that waits for the other one of its frame.
     private var field: UnitTimes.Timed?
     private var orientation: PictureOrientation
-    /// The new orientation is not announced yet: it applies from the next keyframe.
-    private var isTurned = false
+    /// A new orientation or codec is not announced yet: it applies from the next keyframe.
+    private var isUnannounced = false
+    /// The camera's new codec, whose parameter sets have not come yet.
+    private var awaited: VideoCodec?
     /// Parameter sets of a new description, for the next picture.
     private var newConfiguration: [UInt8]?
     private let clockRate: UInt32
@@ -30,28 +32,35 @@ final class NetworkPictures: NetworkTrack {
         _ description: CameraTrackDescription, _ format: VideoFormat,
         orientation: PictureOrientation, durationNanoseconds: Int64?, delayNanoseconds: Int64 = 0
     ) throws(EncodingError) {
-        let track = CodedTrack(
-            codec: format.codec.libraryName, codecTag: 0,
-            configuration: try Self.configuration(format),
-            content: .picture(
-                CodedTrack.Picture(
-                    width: Int(format.width), height: Int(format.height), format: nil, colour: nil,
-                    rate: nil, hasConstantRate: false, sampleAspectRatio: nil)))
+        let track = try Self.track(format)
         copier = try VideoCopier(track)
-        do throws(BitstreamError) {
-            fields = try FieldPairs(format)
-        } catch {
-            throw .damagedSample(
-                codec: format.codec.libraryName, atNanoseconds: 0, reason: error.description)
-        }
+        fields = try Self.fields(format)
         self.orientation = orientation
         clockRate = description.clockRate
         delay = delayNanoseconds
         times = Self.times(format, clockRate, delayNanoseconds)
         progress = NetworkProgress(
             .video, durationNanoseconds: durationNanoseconds,
-            intervalNanoseconds: Self.usualDuration)
+            intervalNanoseconds: Self.usualDuration, delayNanoseconds: delay)
         text = CaptureDescription.copiedVideo(track, copier.format)
+    }
+
+    private static func track(_ format: VideoFormat) throws(EncodingError) -> CodedTrack {
+        CodedTrack(
+            codec: format.codec.libraryName, codecTag: 0, configuration: try configuration(format),
+            content: .picture(
+                CodedTrack.Picture(
+                    width: Int(format.width), height: Int(format.height), format: nil, colour: nil,
+                    rate: nil, hasConstantRate: false, sampleAspectRatio: nil)))
+    }
+
+    private static func fields(_ format: VideoFormat) throws(EncodingError) -> FieldPairs {
+        do throws(BitstreamError) {
+            return try FieldPairs(format)
+        } catch {
+            throw .damagedSample(
+                codec: format.codec.libraryName, atNanoseconds: 0, reason: error.description)
+        }
     }
 
     /// The codec configuration as in a container, with 4-byte NAL unit lengths.
@@ -96,7 +105,7 @@ final class NetworkPictures: NetworkTrack {
         }
         if let wanted = wishes.orientation, wanted != orientation {
             orientation = wanted
-            isTurned = true
+            isUnannounced = true
         }
     }
 
@@ -115,9 +124,14 @@ final class NetworkPictures: NetworkTrack {
     func resume(
         _ description: CameraTrackDescription, _ output: CaptureOutput
     ) throws(EncodingError) {
-        guard case .video(let codec, let described) = description.coding,
-            codec == copier.format.codec
-        else { return }
+        guard case .video(let codec, let described) = description.coding else { return }
+        awaited = nil
+        guard codec == copier.format.codec else {
+            times = UnitTimes(clockRate: clockRate, delayNanoseconds: delay)
+            times.notBeforeNanoseconds = progress.dueNanoseconds
+            if let described { try change(to: described) } else { awaited = codec }
+            return
+        }
         times = Self.times(described ?? copier.format, clockRate, delay)
         times.notBeforeNanoseconds = progress.dueNanoseconds
         newConfiguration = try described.map { (format) throws(EncodingError) in
@@ -132,7 +146,36 @@ final class NetworkPictures: NetworkTrack {
         }
     }
 
+    /// Records another codec from now on.
+    private func change(to format: VideoFormat) throws(EncodingError) {
+        copier = try VideoCopier(Self.track(format))
+        fields = try Self.fields(format)
+        newConfiguration = nil
+        isUnannounced = true
+        awaited = nil
+    }
+
+    /// Changes the codec at the first picture with its parameter sets.
+    /// - Returns: false before that picture.
+    private func isReady(for unit: AccessUnit) throws(EncodingError) -> Bool {
+        guard let awaited else { return true }
+        var format: VideoFormat?
+        do throws(BitstreamError) {
+            format = try VideoFormat(awaited, inBand: unit.data.span)
+        } catch {
+            // Its parameter sets cannot be read: others may follow.
+            format = nil
+        }
+        guard let format else {
+            progress.drop("the camera's new \(awaited) had no parameter sets yet")
+            return false
+        }
+        try change(to: format)
+        return true
+    }
+
     func record(_ timed: UnitTimes.Timed, _ output: CaptureOutput) throws(EncodingError) {
+        guard try isReady(for: timed.unit) else { return }
         switch fields.role(of: timed.unit.data.span) {
         case .secondField:
             guard let first = field else { return try recordFrame(timed, output) }
@@ -178,10 +221,10 @@ final class NetworkPictures: NetworkTrack {
         progress.record(sample, output)
         if let format = result.newFormat {
             output.formatChanged(oriented(format))
-        } else if isTurned, sample.flags.contains(.keyframe) {
+        } else if isUnannounced, sample.flags.contains(.keyframe) {
             output.formatChanged(format)
         }
-        if sample.flags.contains(.keyframe) { isTurned = false }
+        if sample.flags.contains(.keyframe) { isUnannounced = false }
         output.sample(sample)
     }
 }

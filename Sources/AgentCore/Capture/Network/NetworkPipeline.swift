@@ -13,15 +13,16 @@ final class NetworkPipeline: CapturePipeline, @unchecked Sendable {
 
     /// Timeout of a read, after which the thread checks for a stop.
     private static let readMilliseconds = 100
-    /// Time limit for parameter sets in the stream, if the description has none.
-    private static let patienceNanoseconds: Int64 = 10_000_000_000
+    /// Time limit for parameter sets in the stream, if the description has none: cameras send them with keyframes, which may be 20 s
+    /// apart.
+    private static let patienceNanoseconds: Int64 = 30_000_000_000
     /// Delay before reconnecting …
     private static let searchNanoseconds: Int64 = 500_000_000
     /// … which grows to this delay …
     private static let longestSearchNanoseconds: Int64 = 2_000_000_000
     /// … and after a refusal, perhaps for a wrong password: some cameras lock the account.
     private static let refusedNanoseconds: Int64 = 30_000_000_000
-    /// Time limit for samples that were captured before the end.
+    /// Time limit for samples that were captured before the end, besides the known delay.
     private static let tailNanoseconds: Int64 = 1_000_000_000
 
     private enum State {
@@ -31,9 +32,13 @@ final class NetworkPipeline: CapturePipeline, @unchecked Sendable {
 
     private let wish: NetworkCameraWish
     private let durationNanoseconds: Int64?
+    /// Known delay from capture to arrival.
+    private let delayNanoseconds: Int64
     private let tracks: [any NetworkTrack]
     private var state: State
     private var isPlaying: Bool
+    /// What came with the parameter sets before the start.
+    private var early: [NetworkCameraEvent] = []
     private var limit: CaptureLimit
     private var clock = StatedClock()
     private var fruitlessOpenings = 0
@@ -48,11 +53,13 @@ final class NetworkPipeline: CapturePipeline, @unchecked Sendable {
     ) throws(CaptureError) {
         self.wish = wish
         durationNanoseconds = settings.duration?.nanoseconds
+        delayNanoseconds = settings.cameraDelay.nanoseconds
         limit = CaptureLimit(durationNanoseconds: durationNanoseconds)
         let camera: NetworkCamera
         var tracks: [any NetworkTrack] = []
         var notes: [String] = []
         var isPlaying = false
+        var early: [NetworkCameraEvent] = []
         do throws(DeviceError) {
             guard let opened = try NetworkCamera.open(wish, while: { true }) else {
                 preconditionFailure("an opening that is wanted ends with a camera or an error")
@@ -77,13 +84,14 @@ final class NetworkPipeline: CapturePipeline, @unchecked Sendable {
                     continue
                 }
                 if case .video(_, nil) = description.coding { isPlaying = true }
-                tracks.append(try Self.track(description, of: camera, settings))
+                tracks.append(try Self.track(description, of: camera, settings, &early))
             }
         } catch {
             throw CaptureError(error)
         }
         self.tracks = tracks
         self.isPlaying = isPlaying
+        self.early = early
         formats = tracks.map(\.format)
         let transport = wish.transport == .tcp ? "TCP" : "UDP"
         descriptions = tracks.map { "\($0.text) from \(camera.summary) over \(transport)" }
@@ -94,13 +102,13 @@ final class NetworkPipeline: CapturePipeline, @unchecked Sendable {
     /// The recorder of a camera's track.
     private static func track(
         _ description: CameraTrackDescription, of camera: NetworkCamera,
-        _ settings: CaptureSettings
+        _ settings: CaptureSettings, _ early: inout [NetworkCameraEvent]
     ) throws(DeviceError) -> any NetworkTrack {
         let duration = settings.duration?.nanoseconds
         let delay = settings.cameraDelay.nanoseconds
         var sent: VideoFormat?
         if case .video(let codec, nil) = description.coding {
-            sent = try sentFormat(of: camera, codec)
+            sent = try sentFormat(of: camera, codec, &early)
         }
         do {
             switch description.coding {
@@ -127,8 +135,9 @@ final class NetworkPipeline: CapturePipeline, @unchecked Sendable {
     }
 
     /// Parameter sets that come with the pictures.
+    /// - Parameter early: receives the picture with them, and what arrived after it.
     private static func sentFormat(
-        of camera: NetworkCamera, _ codec: VideoCodec
+        of camera: NetworkCamera, _ codec: VideoCodec, _ early: inout [NetworkCameraEvent]
     ) throws(DeviceError) -> VideoFormat {
         camera.play()
         let end = MonotonicClock().nowNanoseconds + patienceNanoseconds
@@ -136,13 +145,20 @@ final class NetworkPipeline: CapturePipeline, @unchecked Sendable {
             for case .items(.video, let items) in try camera.read(
                 timeoutMilliseconds: readMilliseconds)
             {
-                for case .unit(let unit) in items {
-                    if let format = Self.format(in: unit.data, codec) { return format }
+                for (index, item) in items.enumerated() {
+                    guard case .unit(let unit) = item,
+                        let format = Self.format(in: unit.data, codec)
+                    else { continue }
+                    early = [.items(.video, Array(items[index...]))]
+                    return format
                 }
             }
         }
         throw .cameraRefused(
-            camera.summary, reason: "its \(codec) has no parameter sets within 10 s")
+            camera.summary,
+            reason:
+                "its \(codec) has no parameter sets within \(patienceNanoseconds / 1_000_000_000) s"
+        )
     }
 
     /// The format whose parameter sets come with an access unit; nil when it lacks some, or they do not read.
@@ -160,6 +176,8 @@ final class NetworkPipeline: CapturePipeline, @unchecked Sendable {
         if case .connected(let camera) = state, !isPlaying { camera.play() }
         var end: CaptureEnd
         do throws(EncodingError) {
+            try take(early, output)
+            early = []
             end = try capture(output)
             let last = durationNanoseconds.map { startNanoseconds + $0 } ?? .max
             for track in tracks {
@@ -181,7 +199,7 @@ final class NetworkPipeline: CapturePipeline, @unchecked Sendable {
                 for track in tracks { track.follow(wishes) }
             }
             let now = output.nowNanoseconds
-            if limit.isReached(atNanoseconds: now - Self.tailNanoseconds) {
+            if limit.isReached(atNanoseconds: now - Self.tailNanoseconds - delayNanoseconds) {
                 return .durationReached
             }
             switch state {
@@ -209,6 +227,13 @@ final class NetworkPipeline: CapturePipeline, @unchecked Sendable {
         } catch {
             return try lose(error, output)
         }
+        try take(events, output)
+        if fruitlessOpenings > 0, tracks.contains(where: \.isFlowing) { fruitlessOpenings = 0 }
+    }
+
+    private func take(
+        _ events: [NetworkCameraEvent], _ output: CaptureOutput
+    ) throws(EncodingError) {
         for event in events {
             switch event {
             case .items(let kind, let items):
@@ -218,7 +243,6 @@ final class NetworkPipeline: CapturePipeline, @unchecked Sendable {
                 tracks.first { $0.kind == kind }?.note(report, arrivalNanoseconds: arrival)
             }
         }
-        if fruitlessOpenings > 0, tracks.contains(where: \.isFlowing) { fruitlessOpenings = 0 }
     }
 
     /// Reports findings about the camera's wallclock, which is common to its tracks.
@@ -260,6 +284,15 @@ final class NetworkPipeline: CapturePipeline, @unchecked Sendable {
         do throws(DeviceError) {
             guard let opened = try NetworkCamera.open(wish, while: { !output.isToStop }) else {
                 return
+            }
+            // Without pictures it is of no use: it may describe them later.
+            let needed = tracks.contains { $0.kind == .video } ? TrackKind.video : .audio
+            guard opened.tracks.contains(where: { $0.kind == needed }) else {
+                opened.leave()
+                throw .cameraLost(
+                    opened.summary,
+                    reason: (["it describes no \(needed) that can be recorded"] + opened.refused)
+                        .joined(separator: ": "))
             }
             camera = opened
         } catch {

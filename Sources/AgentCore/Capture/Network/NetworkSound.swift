@@ -26,7 +26,8 @@ final class NetworkSound: NetworkTrack {
         times = UnitTimes(
             clockRate: description.clockRate, usualDuration: duration, delayNanoseconds: delay)
         progress = NetworkProgress(
-            .audio, durationNanoseconds: durationNanoseconds, intervalNanoseconds: duration)
+            .audio, durationNanoseconds: durationNanoseconds, intervalNanoseconds: duration,
+            delayNanoseconds: delay)
         text = CaptureDescription.copiedAudio(copier.format)
     }
 

@@ -140,11 +140,20 @@ struct NetworkProgress {
     private(set) var endNanoseconds: Int64?
     private(set) var intervalNanoseconds: Int64
     private var gap: NetworkGap?
+    /// Known delay from capture to arrival.
+    private let delayNanoseconds: Int64
+    /// Distance of the last two pictures; 0: not known.
+    private var distanceNanoseconds: Int64 = 0
+    private var lastNanoseconds: Int64?
     /// Unreported implausible timestamps, and the time of the first one.
     private var stray: (count: Int, startNanoseconds: Int64)?
 
-    init(_ kind: TrackKind, durationNanoseconds: Int64?, intervalNanoseconds: Int64) {
+    init(
+        _ kind: TrackKind, durationNanoseconds: Int64?, intervalNanoseconds: Int64,
+        delayNanoseconds: Int64 = 0
+    ) {
         self.kind = kind
+        self.delayNanoseconds = delayNanoseconds
         limit = CaptureLimit(durationNanoseconds: durationNanoseconds)
         self.intervalNanoseconds = intervalNanoseconds
     }
@@ -195,9 +204,52 @@ struct NetworkProgress {
         gap?.drop()
     }
 
+    // MARK: Silence
+
+    /// Time without samples after which the camera is considered silent. Of pictures, whose rate may be low or vary, at least
+    /// thrice their last distance; nil: their distance is not known.
+    private var silenceNanoseconds: Int64? {
+        switch kind {
+        case .audio: 1_000_000_000
+        case .video: distanceNanoseconds > 0 ? max(3_000_000_000, 3 * distanceNanoseconds) : nil
+        }
+    }
+
+    private var silence: String { kind == .audio ? Self.noSound : Self.noPictures }
+    private static let noSound = "the camera sent no sound"
+    private static let noPictures = "the camera sent no pictures"
+
+    /// A sample follows: the time before it may be missing although no packet was lost.
+    mutating func follow(atNanoseconds time: Int64) {
+        guard let silenceNanoseconds else { return }
+        let isMissing = time.clampedSubtracting(dueNanoseconds) >= silenceNanoseconds
+        if gap == nil, isMissing { miss(.deviceLost, silence) }
+        if gap?.isSilence == true, !isMissing { gap = nil }
+    }
+
+    /// Starts a loss while nothing arrives.
+    private mutating func watchSilence(_ now: Int64) {
+        guard gap == nil, !isDone, let silenceNanoseconds else { return }
+        let arrival = now.clampedSubtracting(delayNanoseconds)
+        // Units are held for a moment, and networks are late.
+        if arrival.clampedSubtracting(dueNanoseconds) >= silenceNanoseconds + Self.latestNanoseconds
+        {
+            gap = NetworkGap(.deviceLost, silence, startNanoseconds: dueNanoseconds)
+            gap?.isSilence = true
+        }
+    }
+    private static let latestNanoseconds: Int64 = 2_000_000_000
+
     /// Adds a recorded sample, and reports the loss before it.
     mutating func record(_ sample: EncodedSample, _ output: CaptureOutput) {
+        follow(atNanoseconds: sample.ptsNanoseconds)
         close(atNanoseconds: sample.ptsNanoseconds, output)
+        if kind == .video {
+            if let last = lastNanoseconds, sample.ptsNanoseconds > last {
+                distanceNanoseconds = sample.ptsNanoseconds - last
+            }
+            lastNanoseconds = max(sample.ptsNanoseconds, lastNanoseconds ?? .min)
+        }
         if sample.durationNanoseconds > 0 { intervalNanoseconds = sample.durationNanoseconds }
         reach(sample.ptsNanoseconds + sample.durationNanoseconds)
         isFlowing = true
@@ -214,6 +266,7 @@ struct NetworkProgress {
         if let stray, now - stray.startNanoseconds >= Self.longestUntoldNanoseconds {
             tellStray(output)
         }
+        watchSilence(now)
         guard let gap, now - gap.beginNanoseconds >= Self.longestUntoldNanoseconds else { return }
         close(atNanoseconds: now, output)
         self.gap = gap.continued(fromNanoseconds: now)
