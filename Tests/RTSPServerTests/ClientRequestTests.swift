@@ -57,15 +57,17 @@ import Testing
         }
     }
 
-    @Test func `ranges start at a normal play time`() {
+    @Test func `ranges have a start, and may have an end`() {
         #expect(PlayRange(nil) == .unspecified)
         #expect(PlayRange("npt=now-") == .now)
-        #expect(PlayRange("npt=0.000-") == .from(0))
-        #expect(PlayRange("npt=83.5-90;time=x") == .from(83_500_000_000))
-        #expect(PlayRange("npt=0:01:23.000000001-") == .from(83_000_000_001))
+        #expect(PlayRange("npt=0.000-") == .from(0, until: nil))
+        #expect(
+            PlayRange("npt=83.5-90;time=x") == .from(83_500_000_000, until: 90_000_000_000))
+        #expect(PlayRange("npt=0:01:23.000000001-") == .from(83_000_000_001, until: nil))
         for other in [
             "clock=20261120T224000Z-", "npt=-5", "npt=1:2-", "npt=x-", "npt=1.x-", "npt=+1-",
-            "npt=99999999999-", "smpte=0:0:0-",
+            "npt=99999999999-", "smpte=0:0:0-", "npt=5", "npt=5-4", "npt=5-5", "npt=5-x",
+            "npt=now-9", "npt=1-2-3",
         ] {
             #expect(PlayRange(other) == nil, "\(other)")
         }

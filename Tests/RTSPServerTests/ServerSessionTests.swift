@@ -97,7 +97,7 @@ import Testing
         #expect(
             client.wishes == [
                 .play(
-                    .from(0),
+                    .from(0, until: nil),
                     tracks: [
                         0: .interleaved(rtp: 0, rtcp: 1), 1: .interleaved(rtp: 2, rtcp: 3),
                     ])
@@ -205,6 +205,114 @@ import Testing
                 "PLAY rtsp://h/live/stage/", "Session: abcdefgh12345678", "Range: clock=x-"
             ).contains("457 "))
         #expect(client.wishes.isEmpty)
+    }
+
+    @Test func `SETUP without the query of DESCRIBE has its start and credentials`() {
+        let client = Client()
+        _ = client.ask("DESCRIBE rtsp://h/latest/stage?from=83.5&token=abc")
+        let description = client.grant()
+        // Logs of players and proxies have no token.
+        #expect(description.contains("Content-Base: rtsp://h/latest/stage/\r\n"))
+        #expect(!description.contains("abc"))
+        let first = client.ask("SETUP rtsp://h/latest/stage/trackID=0", "Transport: RTP/AVP/TCP")
+        #expect(first.contains("200 OK"))
+        // Of a player that appends the track to the URL.
+        let second = client.ask(
+            "SETUP rtsp://h/latest/stage?from=83.5&token=abc/trackID=1",
+            "Session: abcdefgh12345678", "Transport: RTP/AVP/TCP")
+        #expect(second.contains("200 OK"))
+        #expect(client.wishes.isEmpty)
+    }
+
+    @Test func `SETUP of another path, or with another start, is looked up`() {
+        for path in ["latest/door", "other/stage", "live/stage", "latest/stage?from=2"] {
+            let client = Client()
+            _ = client.ask("DESCRIBE rtsp://h/latest/stage?from=83.5&token=abc")
+            _ = client.grant()
+            #expect(client.ask("SETUP rtsp://h/\(path)/trackID=0").isEmpty, "\(path)")
+            guard case .resolve(let wish)? = client.wishes.last else {
+                Issue.record("\(client.wishes)")
+                continue
+            }
+            #expect(wish.credentials == nil, "\(path)")
+        }
+    }
+
+    @Test func `after TEARDOWN, SETUP looks the resource up again`() {
+        let client = Client()
+        _ = client.ask("DESCRIBE rtsp://h/latest/stage?from=83.5&token=abc")
+        _ = client.grant()
+        _ = client.ask("SETUP rtsp://h/latest/stage/trackID=0", "Transport: RTP/AVP/TCP")
+        #expect(
+            client.ask("TEARDOWN rtsp://h/latest/stage/", "Session: abcdefgh12345678")
+                .contains("200 OK"))
+        client.wishes = []
+        #expect(client.tick(at: 20).isEmpty && client.wishes.isEmpty)
+        #expect(
+            client.ask("SETUP rtsp://h/latest/stage/trackID=0", "Transport: RTP/AVP/TCP").isEmpty)
+        #expect(
+            client.wishes == [
+                .resolve(
+                    .init(
+                        resource: .recording(session: "latest", source: "stage", from: "83.5"),
+                        credentials: .token("abc")))
+            ])
+        #expect(client.grant().contains("200 OK"))
+        #expect(client.ask("PLAY rtsp://h/latest/stage/", "Session: abcdefgh12345678").isEmpty)
+        #expect(
+            client.wishes == [
+                .play(.unspecified, tracks: [0: .interleaved(rtp: 0, rtcp: 1)])
+            ])
+    }
+
+    @Test func `the response states the range that is played`() {
+        let client = Client()
+        _ = client.setUp()
+        client.wishes = []
+        _ = client.ask("PLAY rtsp://h/live/stage/", "Session: abcdefgh12345678", "Range: npt=4-5")
+        guard case .play(.from(4_000_000_000, until: 5_000_000_000), _)? = client.wishes.last else {
+            Issue.record("\(client.wishes)")
+            return
+        }
+        let beginning = ServerSession.Beginning(
+            startNanoseconds: 2_000_000_000, endNanoseconds: 5_000_000_000, tracks: [:])
+        #expect(
+            client.take(client.session.began(beginning, now: 0))
+                .contains("Range: npt=2.000-5.000\r\n"))
+    }
+
+    @Test func `after a seek that failed, playback continues`() {
+        let client = Client()
+        let play = ["PLAY rtsp://h/live/stage/", "Session: abcdefgh12345678"]
+        _ = client.setUp()
+        _ = client.ask(play[0], play[1])
+        let beginning = ServerSession.Beginning(startNanoseconds: 0, tracks: [:])
+        _ = client.take(client.session.began(beginning, now: 0))
+        client.wishes = []
+        _ = client.ask(play[0], play[1], "Range: npt=999999-")
+        #expect(client.wishes.count == 1)
+        #expect(
+            client.take(client.session.failed(.invalidRange, now: 0)).contains("457 Invalid Range"))
+        #expect(client.session.isPlaying)
+        client.wishes = []
+        #expect(client.ask("PAUSE rtsp://h/live/stage/", play[1]).contains("200 OK"))
+        #expect(client.wishes == [.pause])
+    }
+
+    @Test func `PLAY without a range changes nothing while playing, and continues after the end`() {
+        let client = Client()
+        let play = ["PLAY rtsp://h/live/stage/", "Session: abcdefgh12345678"]
+        _ = client.setUp()
+        _ = client.ask(play[0], play[1])
+        let beginning = ServerSession.Beginning(startNanoseconds: 0, tracks: [:])
+        _ = client.take(client.session.began(beginning, now: 0))
+        client.wishes = []
+        #expect(client.ask(play[0], play[1]).contains("200 OK"))
+        #expect(client.wishes.isEmpty && client.session.isPlaying)
+        client.session.finished()
+        #expect(!client.session.isPlaying)
+        #expect(client.ask(play[0], play[1]).isEmpty)
+        #expect(client.wishes.count == 1)
     }
 
     @Test func `methods that would change the server are refused`() {

@@ -52,6 +52,16 @@ def packets(address, stream):
     return [(float(packet["pts_time"]), packet["data_hash"]) for packet in json.loads(text)["packets"]]
 
 
+def keyframe(path, at):
+    """The number of the last keyframe that is shown at or before a time."""
+    text = subprocess.run(
+        ["ffprobe", "-v", "error", "-select_streams", "v", "-show_entries", "packet=pts_time,flags", "-of", "json", path],
+        check=True, capture_output=True, text=True, timeout=120).stdout
+    return max(
+        number for number, packet in enumerate(json.loads(text)["packets"])
+        if "K" in packet["flags"] and float(packet["pts_time"]) <= at)
+
+
 def places(part, whole, what):
     """Everywhere that a list is in another one."""
     expect(part, f"{what}: nothing came")
@@ -74,8 +84,9 @@ def pull(address, path, transport, *words):
     expect("missed" not in outcome.stderr, f"ffmpeg over {transport}: {outcome.stderr[-500:]}")
 
 
-def same(path, recorded, what, complete):
-    """Compares received packets with a recording's export: payloads, and times within a millisecond."""
+def same(path, recorded, what, complete, start=None):
+    """Compares received packets with a recording's export: payloads, times within a millisecond, and the first picture: the keyframe
+    at or before the start."""
     pictures = units(raw(path, "v", "h264"))
     whole = units(raw(recorded, "v", "h264", ["-fflags", "+nofillin"]))
     at = within(pictures, whole, f"{what}, pictures")
@@ -84,6 +95,9 @@ def same(path, recorded, what, complete):
     expect(sum(begins) == len(were), f"{what}: {sum(begins)} first slices of {len(were)} pictures")
     number = sum(begins[:at])
     expect(number + len(came) <= len(were), f"{what}: {len(came)} pictures from number {number}")
+    if start is not None:
+        first = keyframe(recorded, start)
+        expect(number == first, f"{what}: the first picture is number {number}, the keyframe before {start} s is number {first}")
     shift = came[0][0] - were[number][0]
     sound, heard = packets(path, "a"), packets(recorded, "a")
     # The test sound is the same again after eight seconds: 375 packets of 1,024 samples at 48 kHz. Of its places, the one that fits best.
@@ -123,20 +137,28 @@ def rtsp(site):
         worst = max(worst, same(path, whole, f"FFmpeg over {transport}", complete=True))
         path = os.path.join(site.directory, f"{transport}-part.nut")
         pull(f"{site.rtsp}/{site.session}/stage?from=5.5", path, transport, "-t", "3")
-        worst = max(worst, same(path, whole, f"FFmpeg from 5.5 over {transport}", complete=False))
+        worst = max(worst, same(path, whole, f"FFmpeg from 5.5 over {transport}", complete=False, start=5.5))
     said = [f"FFmpeg over TCP and UDP: times within {worst * 1e6:.0f} µs"]
     pictures = units(raw(whole, "v", "h264"))
     if subprocess.run(["gst-inspect-1.0", "rtspsrc"], capture_output=True).returncode == 0:
-        for protocol in ("tcp", "udp"):
+        first = keyframe(whole, 5.5)
+        begins = [place for place, unit in enumerate(pictures) if unit.startswith("picture")]
+        for protocol, query in (("tcp", ""), ("udp", ""), ("tcp", "?from=5.5")):
             path = os.path.join(site.directory, f"gstreamer-{protocol}.h264")
             outcome = subprocess.run(
-                ["gst-launch-1.0", "-q", "rtspsrc", f"location={site.rtsp}/latest/stage", f"protocols={protocol}", "!",
+                ["gst-launch-1.0", "-q", "rtspsrc", f"location={site.rtsp}/latest/stage{query}", f"protocols={protocol}", "!",
                  "rtph264depay", "!", "video/x-h264,stream-format=byte-stream", "!", "filesink", f"location={path}"],
                 capture_output=True, text=True, timeout=60)
-            expect(outcome.returncode == 0, f"GStreamer over {protocol}: {outcome.stderr}; the viewer, status {site.viewer.poll()}, said: "
+            what = f"GStreamer over {protocol} {query}"
+            expect(outcome.returncode == 0, f"{what}: {outcome.stderr}; the viewer, status {site.viewer.poll()}, said: "
                    + open(site.viewer_log).read()[-1_500:])
             came = units(open(path, "rb").read())
-            expect(came == pictures, f"GStreamer over {protocol}: {len(came)} units, not those {len(pictures)}")
+            if query:
+                pictures_of = [unit for unit in came if unit.startswith("picture")]
+                wanted = [pictures[place] for place in begins[first:]]
+                expect(pictures_of == wanted, f"{what}: {len(pictures_of)} pictures, not those {len(wanted)} from number {first}")
+            else:
+                expect(came == pictures, f"{what}: {len(came)} units, not those {len(pictures)}")
         said.append("GStreamer too")
     return "; ".join(said)
 

@@ -1,16 +1,17 @@
-/// `Range` of a PLAY request (RFC 2326 §12.29): the start in normal play time; an end is ignored.
+/// `Range` of a PLAY request (RFC 2326 §12.29), in normal play time.
 package enum PlayRange: Hashable, Sendable {
     /// No range: the current position, or the beginning.
     case unspecified
     /// `npt=now-`
     case now
     /// Nanoseconds of normal play time.
-    case from(Int64)
+    /// - Parameter until: exclusive; nil: to the end.
+    case from(Int64, until: Int64?)
 
     /// 100 years, more than any recording.
     private static let maximumSeconds: Int64 = 3_155_760_000
 
-    /// Nil for a malformed range, and for other units.
+    /// Nil for a malformed or empty range, and for other units.
     package init?(_ header: String?) {
         guard let header, !header.isEmpty else {
             self = .unspecified
@@ -19,14 +20,21 @@ package enum PlayRange: Hashable, Sendable {
         // The part after the semicolon is the time at which to begin playing.
         let text = header.split(separator: ";", omittingEmptySubsequences: false)[0]
         guard text.hasPrefix("npt=") else { return nil }
-        let start = text.dropFirst(4).prefix { $0 != "-" }
-        switch start {
-        case "now": self = .now
-        case "": return nil
-        default:
-            guard let nanoseconds = Self.nanoseconds(start) else { return nil }
-            self = .from(nanoseconds)
+        let parts = text.dropFirst(4).split(
+            separator: "-", maxSplits: 1, omittingEmptySubsequences: false)
+        guard parts.count == 2 else { return nil }
+        if parts[0] == "now" {
+            guard parts[1].isEmpty else { return nil }
+            self = .now
+            return
         }
+        guard let start = Self.nanoseconds(parts[0]) else { return nil }
+        guard !parts[1].isEmpty else {
+            self = .from(start, until: nil)
+            return
+        }
+        guard let end = Self.nanoseconds(parts[1]), end > start else { return nil }
+        self = .from(start, until: end)
     }
 
     /// `83.5` or `0:01:23.5` (RFC 2326 §3.6).

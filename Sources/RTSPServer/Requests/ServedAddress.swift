@@ -6,6 +6,14 @@ package struct ServedAddress: Hashable, Sendable {
         case live(source: String)
         /// - Parameter from: start, unparsed: seconds of session time, or UTC.
         case recording(session: String, source: String, from: String?)
+
+        /// The resource with the start of another one of the same path, unless it has a start.
+        func completed(by other: Resource) -> Resource {
+            guard case .recording(let session, let source, nil) = self,
+                case .recording(session, source, _) = other
+            else { return self }
+            return other
+        }
     }
 
     /// No valid URL is longer.

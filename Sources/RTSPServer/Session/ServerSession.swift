@@ -49,11 +49,16 @@ package struct ServerSession: Sendable {
 
         /// Normal play time, nanoseconds; nil: live.
         package var startNanoseconds: Int64?
+        /// Normal play time at which playback stops; nil: at the end of the recording, or live.
+        package var endNanoseconds: Int64?
         /// By track index; tracks without a packet yet are missing.
         package var tracks: [Int: Track]
 
-        package init(startNanoseconds: Int64?, tracks: [Int: Track]) {
+        package init(
+            startNanoseconds: Int64?, endNanoseconds: Int64? = nil, tracks: [Int: Track]
+        ) {
             self.startNanoseconds = startNanoseconds
+            self.endNanoseconds = endNanoseconds
             self.tracks = tracks
         }
     }
@@ -67,7 +72,6 @@ package struct ServerSession: Sendable {
     private static let second: Int64 = 1_000_000_000
 
     private struct Granted {
-        let resource: ServedAddress.Resource
         let presentation: ServedPresentation
         let sources: [UInt32]
         /// Base URL of the request that was granted.
@@ -77,7 +81,7 @@ package struct ServerSession: Sendable {
     private enum Phase {
         /// No request is pending.
         case ready
-        case resolving(ClientRequest, ServedAddress)
+        case resolving(ClientRequest, ServedAddress, Wish)
         case beginning(ClientRequest)
         case closed
     }
@@ -94,6 +98,8 @@ package struct ServerSession: Sendable {
     private var budget = RequestBudget()
     private var phase = Phase.ready
     private var granted: Granted?
+    /// The last wish that was granted. TEARDOWN keeps it.
+    private var grantedWish: Wish?
     private var transports: [Int: ClientTransport] = [:]
     private var playing = Playing.not
     private var refusals = 0
@@ -140,15 +146,15 @@ package struct ServerSession: Sendable {
     package mutating func heard(now: Int64) { lastHeard = now }
 
     package mutating func resolved(_ resolution: Resolution, now: Int64) -> [Action] {
-        guard case .resolving(let request, let address) = phase else { return [] }
+        guard case .resolving(let request, let address, let wish) = phase else { return [] }
         phase = .ready
         switch resolution {
         case .refused(let status):
             refuse(request, status)
         case .granted(let presentation, let sources):
+            grantedWish = wish
             granted = Granted(
-                resource: address.resource, presentation: presentation, sources: sources,
-                base: address.base)
+                presentation: presentation, sources: sources, base: address.base)
             answerGranted(request, address)
         }
         return proceed(now)
@@ -160,7 +166,8 @@ package struct ServerSession: Sendable {
         playing = .now
         var headers = [("Session", identifier)]
         if let start = beginning.startNanoseconds {
-            headers.append(("Range", "npt=\(PlayRange.text(start))-"))
+            let end = beginning.endNanoseconds.map { PlayRange.text($0) } ?? ""
+            headers.append(("Range", "npt=\(PlayRange.text(start))-\(end)"))
         } else {
             headers.append(("Range", "npt=now-"))
         }
@@ -174,12 +181,17 @@ package struct ServerSession: Sendable {
         return proceed(now)
     }
 
-    /// The caller could not start playback.
+    /// The caller could not start playback. An earlier one continues.
     package mutating func failed(_ status: ServerStatus, now: Int64) -> [Action] {
         guard case .beginning(let request) = phase else { return [] }
         phase = .ready
         answer(request, status)
         return proceed(now)
+    }
+
+    /// Playback has reached its end.
+    package mutating func finished() {
+        if playing == .now { playing = .paused }
     }
 
     /// Checks timeouts; called once a second.
@@ -191,7 +203,7 @@ package struct ServerSession: Sendable {
         case .resolving, .beginning: return []
         case .ready: break
         }
-        if granted == nil, now - opened > Self.greetingNanoseconds {
+        if grantedWish == nil, now - opened > Self.greetingNanoseconds {
             return close("nothing granted within \(Self.greetingNanoseconds / Self.second) s")
         }
         if now - lastHeard > Self.timeoutSeconds * Self.second {
@@ -253,6 +265,10 @@ package struct ServerSession: Sendable {
             guard let range = PlayRange(request.head.value("range")) else {
                 return answer(request, .invalidRange)
             }
+            if range == .unspecified, playing == .now {
+                // A test of whether the server is alive (§10.5).
+                return answer(request, .ok, [("Session", identifier)])
+            }
             phase = .beginning(request)
             actions.append(.play(range, tracks: transports))
         case .pause:
@@ -264,6 +280,7 @@ package struct ServerSession: Sendable {
         case .tearDown:
             guard isOfSession(request) else { return }
             transports = [:]
+            granted = nil
             playing = .not
             actions.append(.tearDown)
             answer(request, .ok)
@@ -297,17 +314,28 @@ package struct ServerSession: Sendable {
         guard let address = ServedAddress(parsing: request.uri) else {
             return answer(request, .notFound)
         }
-        if request.method == .setUp, let granted, granted.resource == address.resource {
+        let wish = wish(of: request, address)
+        if request.method == .setUp, granted != nil, grantedWish?.resource == wish.resource {
             return answerGranted(request, address)
         }
         // A session has one presentation.
         guard transports.isEmpty else { return answer(request, .aggregateNotAllowed) }
-        phase = .resolving(request, address)
-        actions.append(
-            .resolve(
-                Wish(
-                    resource: address.resource,
-                    credentials: ClientCredentials(request, address))))
+        phase = .resolving(request, address, wish)
+        actions.append(.resolve(wish))
+    }
+
+    /// The resource and credentials of a request.
+    ///
+    /// Players append the track to Content-Base, which has no query: a token would be in their logs. So a SETUP of the granted path
+    /// has the granted start and credentials, unless it states others.
+    private func wish(of request: ClientRequest, _ address: ServedAddress) -> Wish {
+        let own = Wish(
+            resource: address.resource, credentials: ClientCredentials(request, address))
+        guard request.method == .setUp, let grantedWish else { return own }
+        let resource = own.resource.completed(by: grantedWish.resource)
+        guard resource == grantedWish.resource else { return own }
+        return Wish(
+            resource: resource, credentials: own.credentials ?? grantedWish.credentials)
     }
 
     private mutating func refuse(_ request: ClientRequest, _ status: ServerStatus) {

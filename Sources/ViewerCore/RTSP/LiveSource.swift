@@ -12,8 +12,9 @@ protocol LiveReader: AnyObject, Sendable {
 
 /// Packetizes a live source once for all of its RTSP readers (module `RTSPServer`).
 ///
-/// The feed is subscribed to while there are readers, and for ten seconds after the last one. A reader starts with the last keyframe.
-/// Timestamps continue across sessions; if a track's format changes, readers are disconnected and can request a new description.
+/// The feed is subscribed to while there are clients, and for ten seconds after the last one; not after it if the source sent nothing.
+/// A reader starts with the last keyframe. Timestamps continue across sessions; if a track's format changes, readers are disconnected
+/// and can request a new description.
 final class LiveSource: Sendable {
     /// The description, and the SSRCs of the packets.
     struct Description: Sendable {
@@ -22,7 +23,17 @@ final class LiveSource: Sendable {
         var sources: [UInt32]
     }
 
-    /// Time without readers until the source is closed; a client that reconnects sooner need not wait for a keyframe.
+    /// A client's use of the source, from its request on. The source remains subscribed while there are uses.
+    final class Use: Sendable {
+        let source: LiveSource
+
+        /// Counted already.
+        fileprivate init(of source: LiveSource) { self.source = source }
+
+        deinit { source.leave() }
+    }
+
+    /// Time without clients until the source is closed; a client that reconnects sooner need not wait for a keyframe.
     private static let idleNanoseconds: Int64 = 10_000_000_000
     /// Readers are disconnected after this time without samples.
     private static let awayNanoseconds: Int64 = 30_000_000_000
@@ -31,6 +42,8 @@ final class LiveSource: Sendable {
     /// Maximum size of the group of pictures that is cached for new readers.
     private static let groupBytes = 16 << 20
     private static let reportNanoseconds: Int64 = 5_000_000_000
+    /// Maximum time by which a session may begin before the end of the previous one. Beyond it, the clock was set back.
+    private static let overlapNanoseconds: Int64 = 5_000_000_000
 
     private struct State {
         var format: LiveFormat?
@@ -44,17 +57,26 @@ final class LiveSource: Sendable {
         var groupBeginning = ServerSession.Beginning(startNanoseconds: nil, tracks: [:])
         /// Samples are dropped up to the next keyframe.
         var isBroken = true
-        /// After a move to another collector, which may repeat a group of pictures: session time at which the next one begins.
-        var resumedNanoseconds = Int64.min
-        /// Session time of the newest sample and of the last report, nanoseconds.
-        var newest = Int64.min
+        /// Presentation time of the newest sample of each track on the timeline, nanoseconds.
+        var newest: [TrackKind: Int64] = [:]
+        /// ``newest`` of the previous session or collector: samples up to it are dropped. Sessions may overlap, and another collector may
+        /// repeat a group of pictures.
+        var resumed: [TrackKind: Int64] = [:]
+        /// Time of the last report on the timeline, nanoseconds.
         var reported = Int64.min
         var readers: [ObjectIdentifier: any LiveReader] = [:]
-        var waiting: [CheckedContinuation<Void, Never>] = []
+        /// Number of ``Use``s.
+        var uses = 0
+        var waiting: [Int: CheckedContinuation<Void, Never>] = [:]
+        var lastWaiting = 0
         /// Monotonic, nanoseconds.
         var usedNanoseconds: Int64
         var goneNanoseconds: Int64?
         var hasEnded = false
+        /// The hub had no room.
+        var isRefused = false
+
+        var isIdle: Bool { readers.isEmpty && uses == 0 }
     }
 
     let name: String
@@ -79,11 +101,43 @@ final class LiveSource: Sendable {
     /// The source is closed.
     var isOver: Bool { state.withLock(\.hasEnded) }
 
+    /// The hub had no room for it.
+    var isRefused: Bool { state.withLock(\.isRefused) }
+
     var readerCount: Int { state.withLock { $0.readers.count } }
+
+    /// Last use, monotonic, nanoseconds; nil: it is in use, or closed.
+    var idleSince: Int64? {
+        state.withLock { $0.isIdle && !$0.hasEnded ? $0.usedNanoseconds : nil }
+    }
+
+    /// Nil if the source is closed.
+    func use() -> Use? {
+        let isOpen = state.withLock { state -> Bool in
+            guard !state.hasEnded else { return false }
+            state.uses += 1
+            return true
+        }
+        return isOpen ? Use(of: self) : nil
+    }
+
+    private func leave(now: Int64 = SystemClock.monotonic.nowNanoseconds) {
+        let isUseless = state.withLock { state -> Bool in
+            state.uses -= 1
+            state.usedNanoseconds = max(state.usedNanoseconds, now)
+            return state.isIdle && state.presentation == nil && !state.hasEnded
+        }
+        // There may be no such source.
+        if isUseless { finish("no client waits for the source") }
+    }
 
     /// Packetizes the feed until the source is idle.
     func run() async {
-        guard hub.start(watcher) else { return finish("too many live sources are watched") }
+        guard !isOver else { return }
+        guard hub.start(watcher) else {
+            state.withLock { $0.isRefused = true }
+            return finish("too many live sources are watched")
+        }
         while true {
             let frames = await watcher.next()
             if frames.isEmpty { break }
@@ -98,24 +152,31 @@ final class LiveSource: Sendable {
 
     // MARK: Readers
 
-    /// The description, after the first samples; nil on timeout.
+    /// The description, after the first samples; nil on timeout, or when the task is cancelled.
     func description(now: Int64 = SystemClock.monotonic.nowNanoseconds) async -> Description? {
-        let known = state.withLock { state -> Bool in
+        let number = state.withLock { state -> Int? in
             state.usedNanoseconds = now
-            return state.presentation != nil || state.hasEnded
+            guard state.presentation == nil, !state.hasEnded else { return nil }
+            state.lastWaiting += 1
+            return state.lastWaiting
         }
-        if !known {
+        if let number {
             let waking = Task { [self] in
                 try await Task.sleep(for: .nanoseconds(Self.patienceNanoseconds))
-                wake()
+                wake(number)
             }
-            await withCheckedContinuation { continuation in
-                let isDue = state.withLock { state -> Bool in
-                    if state.presentation != nil || state.hasEnded { return true }
-                    state.waiting.append(continuation)
-                    return false
+            await withTaskCancellationHandler {
+                await withCheckedContinuation { continuation in
+                    let isDue = state.withLock { state -> Bool in
+                        guard state.presentation == nil, !state.hasEnded, !Task.isCancelled
+                        else { return true }
+                        state.waiting[number] = continuation
+                        return false
+                    }
+                    if isDue { continuation.resume() }
                 }
-                if isDue { continuation.resume() }
+            } onCancel: {
+                wake(number)
             }
             waking.cancel()
         }
@@ -128,10 +189,14 @@ final class LiveSource: Sendable {
 
     private func wake() {
         let waiting = state.withLock { state in
-            defer { state.waiting = [] }
+            defer { state.waiting = [:] }
             return state.waiting
         }
-        for each in waiting { each.resume() }
+        for each in waiting.values { each.resume() }
+    }
+
+    private func wake(_ number: Int) {
+        state.withLock { $0.waiting.removeValue(forKey: number) }?.resume()
     }
 
     /// Adds a reader.
@@ -186,7 +251,7 @@ final class LiveSource: Sendable {
 
     private func beat(_ now: Int64) {
         let end = state.withLock { state -> Bool in
-            if !state.readers.isEmpty { state.usedNanoseconds = now }
+            if !state.isIdle { state.usedNanoseconds = now }
             let isAway = state.goneNanoseconds.map { now - $0 > Self.awayNanoseconds } ?? false
             return isAway || now - state.usedNanoseconds > Self.idleNanoseconds
         }
@@ -200,58 +265,81 @@ final class LiveSource: Sendable {
     }
 
     private func begin(_ format: LiveFormat) {
-        let ended = state.withLock { state -> [any LiveReader] in
+        let (ended, reason) = state.withLock { state -> ([any LiveReader], String) in
             defer { state.format = format }
             state.goneNanoseconds = nil
             Self.forgetGroup(&state)
-            let isMoved =
-                state.format?.session == format.session
-                && state.format?.collector != format.collector
-            state.resumedNanoseconds = isMoved ? state.newest : .min
-            if Self.follow(format, &state) { return [] }
+            let isResumed =
+                state.format?.session != format.session
+                || state.format?.collector != format.collector
+            state.resumed = isResumed ? state.newest : [:]
+            let reason: String
+            switch Self.follow(format, &state) {
+            case .followed: return ([], "")
+            case .otherFormat: reason = "the source has another format from now on"
+            case .earlierClock: reason = "the clock was set back: timestamps would repeat"
+            }
             let presentation = ServedPresentation(
                 name: name, formats: format.formats, extent: .live)
             state.presentation = presentation
             state.senders = presentation.tracks.compactMap { TrackSender($0, random: random()) }
             state.zeroUTCNanoseconds = format.zeroUTCNanoseconds
-            state.newest = .min
+            state.newest = [:]
+            state.resumed = [:]
             state.reported = .min
             defer { state.readers = [:] }
-            return Array(state.readers.values)
+            return (Array(state.readers.values), reason)
         }
-        for reader in ended { reader.end("the source is coded otherwise from now on") }
+        for reader in ended { reader.end(reason) }
         wake()
     }
 
+    /// Result of a new session or format.
+    private enum Following {
+        case followed
+        /// A client needs a new description.
+        case otherFormat
+        /// The session begins long before the end of the previous one.
+        case earlierClock
+    }
+
     /// Applies a new session or format to the same tracks.
-    private static func follow(_ format: LiveFormat, _ state: inout State) -> Bool {
-        guard let old = state.presentation else { return false }
+    private static func follow(_ format: LiveFormat, _ state: inout State) -> Following {
+        guard let old = state.presentation else { return .otherFormat }
         let new = ServedPresentation(name: old.name, formats: format.formats, extent: .live)
-        guard new.tracks.count == old.tracks.count else { return false }
-        // If the clock was set back, timestamps would repeat.
+        guard new.tracks.count == old.tracks.count else { return .otherFormat }
+        // A session ends with the last sample of each source, and the next one may begin before that.
         let shift = format.zeroUTCNanoseconds.clampedSubtracting(state.zeroUTCNanoseconds)
-        guard format.session == state.format?.session || shift > state.newest else { return false }
+        let newest = state.newest.values.max() ?? .min
+        guard
+            format.session == state.format?.session
+                || shift.clampedAdding(overlapNanoseconds) > newest
+        else { return .earlierClock }
         var senders = state.senders
         for index in senders.indices where !senders[index].follow(new.tracks[index].format) {
-            return false
+            return .otherFormat
         }
         state.senders = senders
         state.presentation = new
-        return true
+        return .followed
     }
 
     private static func take(_ fragment: LiveFragment, _ state: inout State) {
         guard let format = state.format, fragment.session == format.session else { return }
         let shift = format.zeroUTCNanoseconds.clampedSubtracting(state.zeroUTCNanoseconds)
         let start = shift.clampedAdding(fragment.startNanoseconds)
-        // Timestamps must not repeat.
-        if fragment.beginsDecodable, start >= state.resumedNanoseconds { state.isBroken = false }
-        guard !state.isBroken else { return }
-        var batch = PacketBatch()
-        batch.beginsDecodable = fragment.beginsDecodable
         // The picture's time: FFmpeg 5.1 has no time for the first picture, and places it at the time of the report or of the PLAY
         // response. Audio of the same message may start earlier.
         let instant = fragment.mainNanoseconds.map { shift.clampedAdding($0.lowerBound) } ?? start
+        // Timestamps must not repeat.
+        let main: TrackKind =
+            format.formats.contains { $0.kind == .video } ? .video : .audio
+        if fragment.beginsDecodable, instant > state.resumed[main] ?? .min {
+            state.isBroken = false
+        }
+        guard !state.isBroken else { return }
+        var batch = PacketBatch()
+        batch.beginsDecodable = fragment.beginsDecodable
         if fragment.beginsDecodable || start.clampedSubtracting(state.reported) > reportNanoseconds
         {
             report(instant, to: &batch, &state)
@@ -271,9 +359,16 @@ final class LiveSource: Sendable {
                 let end = place + Int(sample.sizeBytes)
                 defer { place = end }
                 guard let sender, end <= fragment.bytes.count else { continue }
-                let ticks = saturatingRescale(
-                    shift, from: .nanoseconds, to: state.senders[sender].timescale
-                ).clampedAdding(sample.pts)
+                let scale = state.senders[sender].timescale
+                let ticks = saturatingRescale(shift, from: .nanoseconds, to: scale)
+                    .clampedAdding(sample.pts)
+                let time = shift.clampedAdding(
+                    saturatingRescale(sample.pts, from: scale, to: .nanoseconds))
+                // Pictures with the times of the previous session are before the keyframe.
+                guard run.track == main || time > state.resumed[run.track] ?? .min else {
+                    continue
+                }
+                state.newest[run.track] = max(state.newest[run.track] ?? .min, time)
                 do throws(BitstreamError) {
                     try state.senders[sender].append(
                         Array(fragment.bytes[place..<end]), ticks: ticks,
@@ -284,8 +379,6 @@ final class LiveSource: Sendable {
                 }
             }
         }
-        state.newest = max(
-            state.newest, start.clampedAdding(fragment.durationNanoseconds))
         guard !batch.isEmpty else { return }
         let shared = SharedBatch(batch)
         if fragment.beginsDecodable {
@@ -326,6 +419,11 @@ final class LiveSource: Sendable {
         return ServerSession.Beginning(startNanoseconds: nil, tracks: tracks)
     }
 
+    /// Closes the source if it has no clients.
+    func closeIfIdle() {
+        if idleSince != nil { finish("other sources are requested") }
+    }
+
     private func finish(_ reason: String) {
         let readers = state.withLock { state -> [any LiveReader] in
             state.hasEnded = true
@@ -336,38 +434,5 @@ final class LiveSource: Sendable {
         for reader in readers { reader.end(reason) }
         wake()
         hub.stop(watcher)
-    }
-}
-
-/// The live sources with readers, by name.
-final class LiveSources: Sendable {
-    private let hub: LiveHub
-    private let sources = Mutex<[String: LiveSource]>([:])
-
-    init(hub: LiveHub) { self.hub = hub }
-
-    /// Limit of subscribed sources.
-    private static let maximumSources = 500
-
-    /// The source of a name, subscribed to if necessary; nil if there are too many.
-    func source(_ name: String) -> LiveSource? {
-        let (source, isNew) = sources.withLock { sources -> (LiveSource?, Bool) in
-            if let known = sources[name], !known.isOver { return (known, false) }
-            for (name, source) in sources where source.isOver { sources[name] = nil }
-            guard sources.count < Self.maximumSources else { return (nil, false) }
-            let new = LiveSource(name, hub: hub)
-            sources[name] = new
-            return (new, true)
-        }
-        if let source, isNew { Task { await source.run() } }
-        return source
-    }
-
-    var readerCount: Int {
-        sources.withLock { $0.values.reduce(0) { $0 + $1.readerCount } }
-    }
-
-    func stop() {
-        for source in sources.withLock({ Array($0.values) }) { source.stop() }
     }
 }

@@ -21,7 +21,7 @@ final class RTSPConnection: ChannelInboundHandler {
 
     private enum Content {
         case none
-        case live(LiveSource, LiveSource.Description)
+        case live(LiveSource.Use, LiveSource.Description)
         case recording(RecordingPlayback)
     }
 
@@ -44,6 +44,14 @@ final class RTSPConnection: ChannelInboundHandler {
         }
     }
 
+    /// A track's UDP addresses.
+    private struct Remote {
+        let rtp: SocketAddress
+        let rtcp: SocketAddress
+        /// ``RTSPService/datagramKey(_:port:)``.
+        let reportKey: String
+    }
+
     private let service: RTSPService
     private let isSecure: Bool
     private var context: ChannelHandlerContext?
@@ -54,10 +62,12 @@ final class RTSPConnection: ChannelInboundHandler {
     private var identity = Identity.anonymous
     private var pass: AccessPass?
     private var transports: [Int: ClientTransport] = [:]
-    private var remotes: [Int: (rtp: SocketAddress, rtcp: SocketAddress)] = [:]
+    private var remotes: [Int: Remote] = [:]
     private var reportKeys: [String] = []
     private var reader: Reader?
     private var playing: Task<Void, Never>?
+    /// The lookup of the pending request.
+    private var pending: Task<Void, Never>?
     /// Live video is dropped up to the next keyframe.
     private var isSkipping = false
     /// The warning about a slow client has been logged.
@@ -120,6 +130,7 @@ final class RTSPConnection: ChannelInboundHandler {
     func channelInactive(context: ChannelHandlerContext) {
         isClosing = true
         stopPlaying()
+        pending?.cancel()
         looking?.cancel()
         looking = nil
         if let number { service.end(number) }
@@ -192,6 +203,7 @@ final class RTSPConnection: ChannelInboundHandler {
         guard !isClosing else { return }
         isClosing = true
         stopPlaying()
+        pending?.cancel()
         service.logger.debug("RTSP: \(address) is disconnected: \(reason)")
         guard let context else { return }
         let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
@@ -205,7 +217,7 @@ final class RTSPConnection: ChannelInboundHandler {
         guard let context, let number else { return }
         let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
         let (service, address, eventLoop) = (service, address, context.eventLoop)
-        Task {
+        pending = Task {
             let outcome = await service.resolve(wish, from: address, connection: number)
             eventLoop.execute { bound.value.resolved(outcome) }
         }
@@ -217,8 +229,8 @@ final class RTSPConnection: ChannelInboundHandler {
         let resolution: ServerSession.Resolution
         switch outcome {
         case .refused(let status): resolution = .refused(status)
-        case .live(let source, let description, let identity, let pass):
-            content = .live(source, description)
+        case .live(let use, let description, let identity, let pass):
+            content = .live(use, description)
             (self.identity, self.pass) = (identity, pass)
             resolution = .granted(description.presentation, sources: description.sources)
         case .recording(let playback, let identity, let pass):
@@ -233,53 +245,103 @@ final class RTSPConnection: ChannelInboundHandler {
 
     private func play(_ range: PlayRange, _ tracks: [Int: ClientTransport]) {
         guard let context else { return }
-        let before = stopPlaying()
-        transports = tracks
-        remotes = [:]
-        for (track, transport) in tracks {
-            guard case .datagrams(let rtp, let rtcp) = transport else { continue }
-            do {
-                remotes[track] = (
-                    try SocketAddress(ipAddress: address, port: Int(rtp)),
-                    try SocketAddress(ipAddress: address, port: Int(rtcp))
-                )
-                let key = RTSPService.datagramKey(address, port: Int(rtcp))
-                service.expect(key, now: Self.now)
-                reportKeys.append(key)
-            } catch {
-                return carryOut(session.failed(.unsupportedTransport, now: Self.now))
-            }
+        let remotes: [Int: Remote]
+        do {
+            remotes = try self.remotes(of: tracks)
+        } catch {
+            return carryOut(session.failed(.unsupportedTransport, now: Self.now))
         }
-        isSkipping = false
         switch content {
         case .none: carryOut(session.failed(.notValidInThisState, now: Self.now))
-        case .live(let source, let description):
+        case .live(let live, let description):
+            if reader != nil {
+                // It is being sent: there is no other time to play.
+                let beginning = ServerSession.Beginning(startNanoseconds: nil, tracks: [:])
+                return carryOut(session.began(beginning, now: Self.now))
+            }
+            use(tracks, remotes)
             let reader = Reader(self, context.eventLoop)
             // Over UDP, a whole group of pictures at once would overflow the receiver's socket buffer.
-            let beginning = source.add(
+            let beginning = live.source.add(
                 reader, with: description.presentation, catchesUp: remotes.isEmpty)
             guard let beginning else {
+                stopPlaying()
                 return carryOut(session.failed(.notFound, now: Self.now))
             }
             self.reader = reader
             isSkipping = beginning.tracks.isEmpty
             carryOut(session.began(beginning, now: Self.now))
         case .recording(let playback):
-            let place: Int64? =
-                switch range {
-                case .unspecified, .now: nil
-                case .from(let nanoseconds): nanoseconds
+            let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
+            let eventLoop = context.eventLoop
+            // The playback in progress continues until the new start is known.
+            pending = Task {
+                do {
+                    let cursor = try await playback.seek(to: range)
+                    eventLoop.execute { bound.value.start(cursor, of: playback, tracks) }
+                } catch {
+                    let status = RTSPService.status(of: error)
+                    eventLoop.execute { bound.value.failed(status) }
                 }
-            playing = Self.play(
-                playback, from: place, after: before,
-                NIOLoopBound(self, eventLoop: context.eventLoop), context.eventLoop)
+            }
+        }
+    }
+
+    /// Replaces the playback in progress.
+    private func start(
+        _ cursor: RecordingPlayback.Cursor, of playback: RecordingPlayback,
+        _ tracks: [Int: ClientTransport]
+    ) {
+        guard !isClosing, let context else { return }
+        let before = stopPlaying()
+        do {
+            use(tracks, try remotes(of: tracks))
+        } catch {
+            return failed(.unsupportedTransport)
+        }
+        playing = Self.play(
+            playback, cursor, after: before, NIOLoopBound(self, eventLoop: context.eventLoop),
+            context.eventLoop)
+    }
+
+    private static func play(
+        _ playback: RecordingPlayback, _ cursor: RecordingPlayback.Cursor,
+        after before: Task<Void, Never>?, _ bound: NIOLoopBound<RTSPConnection>,
+        _ eventLoop: any EventLoop
+    ) -> Task<Void, Never> {
+        Task {
+            if let before { await before.value }
+            await send(playback, cursor, bound, eventLoop)
+        }
+    }
+
+    /// The client's UDP addresses, by track; none for tracks on the connection.
+    private func remotes(of tracks: [Int: ClientTransport]) throws -> [Int: Remote] {
+        var remotes: [Int: Remote] = [:]
+        for (track, transport) in tracks {
+            guard case .datagrams(let rtp, let rtcp) = transport else { continue }
+            remotes[track] = Remote(
+                rtp: try SocketAddress(ipAddress: address, port: Int(rtp)),
+                rtcp: try SocketAddress(ipAddress: address, port: Int(rtcp)),
+                reportKey: RTSPService.datagramKey(address, port: Int(rtcp)))
+        }
+        return remotes
+    }
+
+    private func use(_ tracks: [Int: ClientTransport], _ remotes: [Int: Remote]) {
+        transports = tracks
+        self.remotes = remotes
+        isSkipping = false
+        for remote in remotes.values {
+            service.expect(remote.reportKey, now: Self.now)
+            reportKeys.append(remote.reportKey)
         }
     }
 
     /// - Returns: the playback that was stopped, which may still be reading.
     @discardableResult
     private func stopPlaying() -> Task<Void, Never>? {
-        if let reader, case .live(let source, _) = content { source.remove(reader) }
+        if let reader, case .live(let use, _) = content { use.source.remove(reader) }
         reader = nil
         for key in reportKeys { service.forget(key) }
         reportKeys = []
@@ -288,29 +350,19 @@ final class RTSPConnection: ChannelInboundHandler {
         return playing
     }
 
-    private static func play(
-        _ playback: RecordingPlayback, from place: Int64?, after before: Task<Void, Never>?,
-        _ bound: NIOLoopBound<RTSPConnection>, _ eventLoop: any EventLoop
-    ) -> Task<Void, Never> {
-        Task {
-            if let before { await before.value }
-            await send(playback, from: place, bound, eventLoop)
-        }
-    }
-
     /// Sends a recording at its original pace.
     private static func send(
-        _ playback: RecordingPlayback, from place: Int64?, _ bound: NIOLoopBound<RTSPConnection>,
-        _ eventLoop: any EventLoop
+        _ playback: RecordingPlayback, _ cursor: RecordingPlayback.Cursor,
+        _ bound: NIOLoopBound<RTSPConnection>, _ eventLoop: any EventLoop
     ) async {
         do {
-            let beginning = try await playback.begin(at: place)
+            let beginning = playback.begin(cursor)
             try await eventLoop.submit {
                 bound.value.proceed(bound.value.session.began(beginning, now: now))
             }.get()
             var pace = RecordingPace()
             while true {
-                let steps = try await playback.next()
+                let steps = try await playback.next(cursor)
                 if steps.isEmpty { break }
                 for step in steps {
                     let due = pace.due(step.dueNanoseconds, now: now)
@@ -319,6 +371,7 @@ final class RTSPConnection: ChannelInboundHandler {
                     var waiting = try await eventLoop.submit {
                         bound.value.takeRecorded(step.batch)
                     }.get()
+                    playback.note(sent: step)
                     while waiting > recordingOutstandingBytes {
                         try await Task.sleep(for: .milliseconds(20))
                         waiting = try await eventLoop.submit { bound.value.outstandingBytes }.get()
@@ -328,23 +381,22 @@ final class RTSPConnection: ChannelInboundHandler {
             // RTCP has a separate port, and must not overtake the last packets.
             try await Task.sleep(for: lastPause)
             let last = playback.goodbye()
-            try await eventLoop.submit { _ = bound.value.takeRecorded(last) }.get()
+            try await eventLoop.submit {
+                _ = bound.value.takeRecorded(last)
+                bound.value.session.finished()
+            }.get()
         } catch is CancellationError {
             return
         } catch {
-            let status = RTSPService.status(of: error)
-            eventLoop.execute { bound.value.failed(status) }
+            guard !Task.isCancelled else { return }
+            eventLoop.execute { bound.value.close("the recording cannot be read further") }
         }
     }
 
-    /// Reading a recording failed.
+    /// Playback cannot be started.
     private func failed(_ status: ServerStatus) {
         guard !isClosing else { return }
-        if session.isWaiting {
-            proceed(session.failed(status, now: Self.now))
-        } else {
-            close("the recording cannot be read on")
-        }
+        proceed(session.failed(status, now: Self.now))
     }
 
     private func takeRecorded(_ batch: SharedBatch) -> Int {

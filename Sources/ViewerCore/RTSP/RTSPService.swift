@@ -1,5 +1,6 @@
 import Accounts
 import HTTPTypes
+import Library
 import Logging
 import Media
 import NIOCore
@@ -17,7 +18,7 @@ final class RTSPService: Sendable {
 
     /// Result of a ``ServerSession/Wish``.
     enum Outcome: Sendable {
-        case live(LiveSource, LiveSource.Description, Identity, AccessPass)
+        case live(LiveSource.Use, LiveSource.Description, Identity, AccessPass)
         case recording(RecordingPlayback, Identity, AccessPass)
         case refused(ServerStatus)
     }
@@ -26,14 +27,21 @@ final class RTSPService: Sendable {
         var last = 0
         var strangers: [(number: Int, channel: any Channel)] = []
         var readers: [Int: Identity] = [:]
+        /// Accounts of the connections that have a lookup in progress. They count as readers.
+        var lookups: [Int: Identity] = [:]
         /// Time of the last receiver report per ``datagramKey(_:port:)``, monotonic, nanoseconds.
         var heard: [String: Int64] = [:]
+
+        func isOpen(_ number: Int) -> Bool {
+            readers[number] != nil || strangers.contains { $0.number == number }
+        }
     }
 
     let access: Access
     let sources: LiveSources
     let logger: Logger
     private let site: ViewerSite
+    private let history: StatusHistory
     private let logIn: RTSPLogIn
     private let state = Mutex(State())
     private let datagrams = Mutex<DatagramChannels?>(nil)
@@ -58,8 +66,12 @@ final class RTSPService: Sendable {
         }
     }
 
-    init(site: ViewerSite, access: Access, hub: LiveHub, logger: Logger) {
+    /// - Parameter history: the sources that the collectors report.
+    init(
+        site: ViewerSite, access: Access, hub: LiveHub, history: StatusHistory, logger: Logger
+    ) {
         self.site = site
+        self.history = history
         self.access = access
         self.logger = logger
         logIn = RTSPLogIn(access: access)
@@ -92,19 +104,32 @@ final class RTSPService: Sendable {
         return number
     }
 
-    /// Counts a connection for an account.
-    /// - Returns: false if the account has reached its limit.
-    private func admit(_ number: Int, _ identity: Identity) -> Bool {
+    /// Counts a connection for an account, during a lookup.
+    /// - Returns: false if the account has reached its limit, or the connection is closed.
+    private func reserve(_ number: Int, _ identity: Identity) -> Bool {
         state.withLock { state in
-            // The connection may have been closed during the lookup.
-            guard
-                state.readers[number] != nil
-                    || state.strangers.contains(where: { $0.number == number })
-            else { return false }
-            if state.readers[number] == nil, identity != .anonymous {
-                let own = state.readers.values.count { $0 == identity }
+            guard state.isOpen(number) else { return false }
+            if identity != .anonymous, state.readers[number] != identity {
+                let own =
+                    state.readers.values.count { $0 == identity }
+                    + state.lookups.count {
+                        $0.value == identity && state.readers[$0.key] != identity
+                    }
                 guard own < Self.maximumReadersOfAccount else { return false }
             }
+            state.lookups[number] = identity
+            return true
+        }
+    }
+
+    /// Ends the lookup of a connection.
+    /// - Parameter isGranted: the connection is a reader from now on.
+    /// - Returns: false if the connection has been closed.
+    private func settle(_ number: Int, isGranted: Bool) -> Bool {
+        state.withLock { state in
+            guard let identity = state.lookups.removeValue(forKey: number), state.isOpen(number)
+            else { return false }
+            guard isGranted else { return true }
             state.strangers.removeAll { $0.number == number }
             state.readers[number] = identity
             return true
@@ -115,6 +140,7 @@ final class RTSPService: Sendable {
         state.withLock { state in
             state.strangers.removeAll { $0.number == number }
             state.readers[number] = nil
+            state.lookups[number] = nil
         }
     }
 
@@ -147,31 +173,54 @@ final class RTSPService: Sendable {
         case .refused(let status): return .refused(status)
         case .allowed(let who, let may, let proof): (identity, rights, pass) = (who, may, proof)
         }
+        guard reserve(connection, identity) else { return .refused(.unavailable) }
+        let owner = WorkOwner(identity, remoteAddress: address)
         let outcome: Outcome
-        switch wish.resource {
-        case .live(let source):
-            guard rights.mayRead(source) else { return .refused(.notFound) }
-            guard let live = sources.source(source) else { return .refused(.unavailable) }
-            guard let description = await live.description(),
-                !description.presentation.tracks.isEmpty
-            else { return .refused(.notFound) }
-            outcome = .live(live, description, identity, pass)
-        case .recording(let session, let source, let from):
-            guard rights.mayRead(source) else { return .refused(.notFound) }
-            do {
+        do {
+            switch wish.resource {
+            case .live(let source):
+                guard rights.mayRead(source), try await isReported(source, for: owner) else {
+                    throw ViewerSite.noRecording
+                }
+                switch await sources.lookUp(source) {
+                case .described(let use, let description):
+                    guard !description.presentation.tracks.isEmpty else {
+                        throw ViewerSite.noRecording
+                    }
+                    outcome = .live(use, description, identity, pass)
+                case .silent: throw ViewerSite.noRecording
+                case .full: throw Problem(.serviceUnavailable, "too many live sources are watched")
+                }
+            case .recording(let session, let source, let from):
+                guard rights.mayRead(source) else { throw ViewerSite.noRecording }
                 let name =
                     session == Endpoints.latest
                     ? try await Endpoints.newest(of: site, for: rights) : session
                 let playback = try await RecordingPlayback.open(
-                    source, in: name, from: from, at: site)
-                guard !playback.presentation.tracks.isEmpty else { return .refused(.notFound) }
+                    source, in: name, from: from, for: owner, at: site)
+                guard !playback.presentation.tracks.isEmpty else { throw ViewerSite.noRecording }
                 outcome = .recording(playback, identity, pass)
-            } catch {
-                return .refused(Self.status(of: error))
+            }
+        } catch {
+            _ = settle(connection, isGranted: false)
+            return .refused(Self.status(of: error))
+        }
+        guard settle(connection, isGranted: true) else { return .refused(.unavailable) }
+        return outcome
+    }
+
+    /// Whether a source is reported by a collector, or is being recorded. Other names cost no subscription.
+    private func isReported(_ source: String, for owner: WorkOwner) async throws -> Bool {
+        // Without any status, the source may exist.
+        guard history.knows(source) == false else { return true }
+        // The status does not include the last seconds yet.
+        return try await site.runHeavy(for: owner) {
+            try await site.read { library in
+                try library.sessionBeingRecorded().map {
+                    try library.sourceNames($0).contains(source)
+                } ?? false
             }
         }
-        guard admit(connection, identity) else { return .refused(.unavailable) }
-        return outcome
     }
 
     /// The status that HTTP would have.
@@ -179,6 +228,7 @@ final class RTSPService: Sendable {
         guard let problem = error as? Problem else { return .unavailable }
         switch problem.status {
         case .notFound: return .notFound
+        case .rangeNotSatisfiable: return .invalidRange
         case .badRequest: return .badRequest
         default: return .unavailable
         }

@@ -1,3 +1,4 @@
+import Accounts
 import Media
 import RTSPServer
 import Synchronization
@@ -168,7 +169,50 @@ private struct Stage {
         stage.camera.zeroUTCNanoseconds -= 10_000_000_000
         stage.camera.picture = 0
         try stage.send(1)
-        #expect(reader.reason == "the source is coded otherwise from now on")
+        #expect(reader.reason == "the clock was set back: timestamps would repeat")
+    }
+
+    @Test func `a session that begins before the end of the previous one continues it`()
+        async throws
+    {
+        var stage = Stage()
+        try stage.send(26)
+        let reader = CountingReader()
+        _ = try await stage.read(reader)
+        // The last picture is at 1 s, and ends at 1.04 s.
+        stage.camera.session = LiveCamera.otherSession
+        stage.camera.zeroUTCNanoseconds += 1_020_000_000
+        stage.camera.picture = 0
+        try stage.send(3)
+        #expect(reader.reason == nil)
+        #expect(reader.timestamps.suffix(3) == [91_900, 95_500, 99_100])
+        // The next one has a keyframe before the last picture, and one after it.
+        stage.camera.session = LiveCamera.session
+        stage.camera.zeroUTCNanoseconds -= 500_000_000
+        stage.camera.picture = 0
+        try stage.send(26)
+        #expect(reader.reason == nil)
+        #expect(reader.timestamps.last == 136_900)
+        let times = reader.timestamps
+        #expect(zip(times, times.dropFirst()).allSatisfy { $0 <= $1 }, "\(times)")
+    }
+
+    @Test func `sound of the next session does not repeat times`() async throws {
+        var stage = Stage()
+        stage.camera.formats = [LiveCamera.video, LiveCamera.audio]
+        try stage.send(25)
+        try stage.sendWithSound()
+        let reader = CountingReader()
+        _ = try await stage.read(reader)
+        // The last sound is at 1 s. The next picture is at 1.01 s, and has sound from 0.99 s on.
+        stage.camera.session = LiveCamera.otherSession
+        stage.camera.zeroUTCNanoseconds += 10_000_000
+        stage.source.take(
+            try LiveFrame(LiveFormat(stage.camera.next().samples), of: "stage"), now: 0)
+        stage.camera.picture = 25
+        try stage.sendWithSound()
+        #expect(reader.reason == nil)
+        #expect(reader.timestamps.suffix(3) == [91_000, 91_000, 48_580])
     }
 
     @Test func `readers continue with other parameter sets, and end with other tracks`()
@@ -217,15 +261,81 @@ private struct Stage {
         #expect(await other.source.description(now: 0) == nil)
     }
 
+}
+
+/// The sources of all clients.
+@Suite(.timeLimit(.minutes(1))) struct LiveSourcesTests {
+    private let hub = LiveHub()
+    private let sources: LiveSources
+
+    init() { sources = LiveSources(hub: hub) }
+
+    /// A source that sends pictures, and is looked up.
+    private func lookUp(_ name: String) async throws -> LiveSource.Use {
+        let lookup = Task { [sources] in await sources.lookUp(name) }
+        while !hub.topics.contains(FeedTopic.source(name)) { await Task.yield() }
+        var camera = LiveCamera(name)
+        camera.send(1, to: hub)
+        guard case .described(let use, _) = await lookup.value else {
+            throw LiveError.malformed
+        }
+        return use
+    }
+
     @Test func `many readers of a source share one subscription`() async throws {
-        let hub = LiveHub()
-        let sources = LiveSources(hub: hub)
-        let one = try #require(sources.source("stage"))
-        #expect(sources.source("stage") === one)
+        let one = try #require(sources.use("stage"))
+        let other = try #require(sources.use("stage"))
+        #expect(other.source === one.source)
         while hub.watcherCount == 0 { await Task.yield() }
         #expect(hub.watcherCount == 1)
         sources.stop()
-        while !one.isOver { await Task.yield() }
+        while !one.source.isOver { await Task.yield() }
         #expect(hub.watcherCount == 0)
+    }
+
+    @Test func `a name without media costs nothing once its clients are gone`() async throws {
+        let lookups = (0..<600).map { number in
+            Task { [sources] in await sources.lookUp("x\(number)") }
+        }
+        while hub.watcherCount < LiveSources.maximumSources { await Task.yield() }
+        // Others have places.
+        #expect(hub.hasRoom(for: .user("anna")))
+        for lookup in lookups { lookup.cancel() }
+        var full = 0
+        for lookup in lookups {
+            if case .full = await lookup.value { full += 1 }
+        }
+        #expect(full == 200)
+        while hub.watcherCount > 0 { await Task.yield() }
+        #expect(sources.count == 0)
+    }
+
+    @Test func `a client that gives up does not end the wait of another one`() async throws {
+        let first = Task { [sources] in await sources.lookUp("stage") }
+        while hub.watcherCount == 0 { await Task.yield() }
+        let second = Task { [sources] in await sources.lookUp("stage") }
+        first.cancel()
+        guard case .silent = await first.value else {
+            Issue.record("it was cancelled")
+            return
+        }
+        #expect(hub.watcherCount == 1)
+        var camera = LiveCamera("stage")
+        camera.send(1, to: hub)
+        // It may begin to wait after the picture has come.
+        guard case .described = await second.value else {
+            Issue.record("it got no description")
+            return
+        }
+    }
+
+    @Test func `subscriptions without clients are limited, and the oldest end first`() async throws
+    {
+        let used = try await lookUp("used")
+        for number in 0..<40 { _ = try await lookUp("a\(number)") }
+        #expect(sources.count <= LiveSources.maximumIdleSources + 2)
+        #expect(!used.source.isOver)
+        let last = try #require(sources.use("a39"))
+        #expect(await last.source.description() != nil)
     }
 }
