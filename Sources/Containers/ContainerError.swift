@@ -6,6 +6,8 @@ package enum ContainerError: Error, Hashable, CustomStringConvertible {
     case unknownFormat(String)
     /// The container does not support a track's codec.
     case cannotHold(format: String, codec: String)
+    /// The container of a streaming protocol does not support a track's codec.
+    case cannotStream(format: String, codec: String)
     /// The description of a track is invalid; `reason` is the reason.
     case badTrack(codec: String, reason: String)
     /// A file or address cannot be opened for writing.
@@ -26,6 +28,11 @@ package enum ContainerError: Error, Hashable, CustomStringConvertible {
                 ? "\(format) does not support \(codec), and no other container here supports more: encode it again with "
                     + "ffmpeg -i IN OUT.mkv"
                 : "\(format) does not support \(codec): use Matroska (.mkv), which supports almost every codec"
+        case .cannotStream(let format, let codec):
+            format == ContainerFormat.flv.description
+                ? "\(format), the container of rtmp://, cannot hold \(codec) with this version of libavformat: send to srt:// or "
+                    + "udp://, or encode H.264 and AAC"
+                : "\(format) cannot hold \(codec) with this version of libavformat: encode H.264 or H.265, and AAC"
         case .badTrack(let codec, let reason): "a \(codec) track cannot be written: \(reason)"
         case .cannotOpen(let name, let reason): "cannot write \(name): \(reason)"
         case .cannotWrite(let name, let reason): "writing \(name) failed: \(reason)"

@@ -34,7 +34,13 @@ package struct ContainerWriter: ~Copyable {
             case .descriptor, .sink: "pipe:"
             }
         let handle = try MuxerHandle(format, url: url, cancellation: cancellation)
-        for track in tracks { try handle.add(track, to: format) }
+        for track in tracks {
+            do throws(ContainerError) {
+                try handle.add(track, to: format)
+            } catch {
+                throw Self.error(error, to: destination)
+            }
+        }
         for (key, value) in options.metadata {
             av_dict_set(&handle.context.pointee.metadata, key, value, 0)
         }
@@ -50,18 +56,22 @@ package struct ContainerWriter: ~Copyable {
             outlet = ByteOutlet(descriptor: descriptor, cancellation: cancellation)
         case .sink(let sink):
             outlet = ByteOutlet(sink: sink, cancellation: cancellation)
-        case .url:
+        case .url(let url):
             outlet = nil
-            try handle.connect(name, cancellation)
+            SRTLibrary.prepare(for: url)
+            try handle.connect(
+                url, name: name, options: Self.protocolOptions(of: url), cancellation)
         }
         if let outlet { handle.use(outlet) }
         let result = handle.writeHeader(options.muxerOptions)
         guard result >= 0 else {
             // The muxer cannot describe one of the tracks.
             if result == -EINVAL, outlet?.failure == nil, cancellation?.isCancelled != true {
-                throw .cannotHold(
-                    format: format.description,
-                    codec: tracks.map { $0.track.codec.uppercased() }.joined(separator: " with "))
+                let codecs = tracks.map { $0.track.codec.uppercased() }
+                throw Self.error(
+                    .cannotHold(
+                        format: format.description, codec: codecs.joined(separator: " with ")),
+                    to: destination)
             }
             throw Self.error(
                 result, name, outlet, cancellation, orElse: ContainerError.cannotOpen)
@@ -74,6 +84,25 @@ package struct ContainerWriter: ~Copyable {
         self.options = options
         self.cancellation = cancellation
         packet = PacketHandle()
+    }
+
+    /// MPEG-TS packets have 188 bytes (ISO/IEC 13818-1 §2.4.3.2), and seven of them fit into a datagram of Ethernet.
+    private static let datagramBytes = 7 * 188
+
+    /// Options of the connection, unless the URL has others.
+    private static func protocolOptions(of url: String) -> [String: String] {
+        // libavformat's default is 1472 bytes, which splits packets.
+        url.lowercased().hasPrefix("udp:") ? ["pkt_size": "\(datagramBytes)"] : [:]
+    }
+
+    /// A file can be of another container; a server's is given.
+    private static func error(
+        _ error: ContainerError, to destination: ContainerDestination
+    ) -> ContainerError {
+        guard case .url = destination, case .cannotHold(let format, let codec) = error else {
+            return error
+        }
+        return .cannotStream(format: format, codec: codec)
     }
 
     /// Bytes written so far.

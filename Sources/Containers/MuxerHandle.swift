@@ -34,14 +34,22 @@ struct MuxerHandle: ~Copyable {
     static func url(ofFile path: String) -> String { "file:" + path }
 
     /// Opens the address, unless the muxer does that itself.
-    func connect(_ url: String, _ cancellation: Cancellation?) throws(ContainerError) {
+    /// - Parameters:
+    ///   - name: of the address in errors, because a URL may contain secrets.
+    ///   - options: of the protocol, by libavformat's names; those in the URL precede.
+    func connect(
+        _ url: String, name: String, options: [String: String], _ cancellation: Cancellation?
+    ) throws(ContainerError) {
         guard context.pointee.oformat.pointee.flags & AVFMT_NOFILE == 0 else { return }
+        var dictionary: OpaquePointer?
+        defer { av_dict_free(&dictionary) }
+        for (key, value) in options { av_dict_set(&dictionary, key, value, 0) }
         let result = withUnsafePointer(to: context.pointee.interrupt_callback) { callback in
-            avio_open2(&context.pointee.pb, url, AVIO_FLAG_WRITE, callback, nil)
+            avio_open2(&context.pointee.pb, url, AVIO_FLAG_WRITE, callback, &dictionary)
         }
         guard result >= 0 else {
             if cancellation?.isCancelled == true { throw .cancelled }
-            throw .cannotOpen(url, reason: libraryErrorText(result))
+            throw .cannotOpen(name, reason: SRTLibrary.refusal(by: url) ?? libraryErrorText(result))
         }
         connection.isOpen = true
     }
@@ -104,6 +112,13 @@ struct MuxerHandle: ~Copyable {
         av_codec_get_id(context.pointee.oformat.pointee.codec_tag, tag) == codec ? tag : 0
     }
 
+    /// Sets the sample entry of recordings: some players read no other.
+    static func setEntry(of parameters: UnsafeMutablePointer<AVCodecParameters>) {
+        guard let codec = VideoCodec(parameters.pointee.codec_id) else { return }
+        parameters.pointee.codec_tag = codec.coding.entry.utf8.reversed()
+            .reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
+    }
+
     func add(_ track: ContainerTrack, to format: ContainerFormat) throws(ContainerError) {
         guard let codec = avcodec_descriptor_get_by_name(track.track.codec) else {
             throw .badTrack(
@@ -124,11 +139,7 @@ struct MuxerHandle: ~Copyable {
         switch track.track.content {
         case .picture(let picture):
             describe(picture, stream, parameters)
-            // The sample entry of recordings: some players read no other.
-            if let codec = VideoCodec(codec.pointee.id), format.isISO {
-                parameters.pointee.codec_tag = codec.coding.entry.utf8.reversed()
-                    .reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
-            }
+            if format.isISO { Self.setEntry(of: parameters) }
         case .sound(let sound):
             parameters.pointee.codec_type = AVMEDIA_TYPE_AUDIO
             parameters.pointee.sample_rate = Int32(clamping: sound.sampleRate)

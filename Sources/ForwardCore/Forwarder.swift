@@ -46,22 +46,26 @@ package final class Forwarder: Sendable {
         package var feedLosses: UInt64 = 0
         /// Number of connections so far.
         package var connections: UInt64 = 0
-        /// The last error.
+        /// While waiting, why no samples arrive; otherwise the destination's last error.
         package var trouble: String?
     }
 
     /// A write that blocks for longer ends the connection.
     private static let stallNanoseconds: Int64 = 5_000_000_000
-    private static let silenceNanoseconds: Int64 = 3_000_000_000
     /// Delay before reconnecting, doubled after each failure up to the longest one.
     private static let shortestPauseNanoseconds: Int64 = 500_000_000
     private static let longestPauseNanoseconds: Int64 = 4_000_000_000
-    private static let parts = 3
+    /// Topic and header; samples have a third part, their bytes.
+    private static let parts = 2...3
 
     private struct State {
         var queue = ForwardQueue()
         var status = Status()
         var heardNanoseconds: Int64?
+        /// Why no samples arrive.
+        var feedTrouble: String?
+        /// Why the forwarder ends by itself.
+        var end: ForwardError?
         /// The connection in use, and the start of a blocking call.
         var cancellation: Cancellation?
         var busySince: Int64?
@@ -86,8 +90,13 @@ package final class Forwarder: Sendable {
             status.droppedSamples += state.queue.droppedSamples
             status.feedLosses = state.queue.feedLosses
             let isHeard =
-                state.heardNanoseconds.map { Self.now - $0 < Self.silenceNanoseconds } ?? false
-            if !isHeard { status.state = .waiting }
+                state.heardNanoseconds.map { Self.now - $0 < FeedAccess.silenceNanoseconds }
+                ?? false
+            if !isHeard {
+                status.state = .waiting
+                status.trouble = state.feedTrouble ?? status.trouble
+            }
+            if let end = state.end { status.trouble = "\(end)" }
             return status
         }
     }
@@ -95,14 +104,19 @@ package final class Forwarder: Sendable {
     private static var now: Int64 { SystemClock.monotonic.nowNanoseconds }
 
     /// Forwards until ``stop()`` is called. Blocks the calling thread.
-    package func run() throws(MessagingError) {
+    ///
+    /// - Throws: when trying again would not help.
+    package func run() throws(ForwardError) {
         let writer = JoinableThread()
         writer.start("forward") { [self] in write() }
-        defer {
-            stop()
-            writer.join()
+        do throws(ForwardError) {
+            try read()
+        } catch {
+            state.withLock { $0.end = $0.end ?? error }
         }
-        try read()
+        stop()
+        writer.join()
+        if let end = state.withLock({ $0.end }) { throw end }
     }
 
     package func stop() {
@@ -114,7 +128,48 @@ package final class Forwarder: Sendable {
 
     // MARK: Feed
 
-    private func read() throws(MessagingError) {
+    private func read() throws(ForwardError) {
+        do throws(MessagingError) {
+            let context = try Context()
+            let socket = try Socket(.subscriber, in: context, options: socketOptions)
+            let monitor = try ConnectionMonitor(of: socket, in: context)
+            try socket.connect(settings.feed)
+            try socket.subscribe(FeedTopic.source(settings.source))
+            var poller = Poller()
+            _ = poller.add(socket)
+            _ = poller.add(monitor)
+            _ = poller.add(descriptor: wakeUp.descriptor)
+            var access = FeedAccess(
+                source: settings.source, endpoint: settings.feed, security: settings.security,
+                now: Self.now)
+            var hasStatus = false
+            while !isStopping.load(ordering: .acquiring) {
+                _ = try poller.wait(milliseconds: 200)
+                while let event = try monitor.nextEvent() {
+                    do throws(ForwardError) {
+                        try access.received(event, now: Self.now)
+                    } catch {
+                        return state.withLock { $0.end = error }
+                    }
+                }
+                while let message = try socket.receive(maximumParts: Self.parts.upperBound) {
+                    guard Self.parts.contains(message.parts.count) else { continue }
+                    take(message, &access)
+                }
+                let wantsStatus = access.wantsStatus(now: Self.now)
+                if wantsStatus != hasStatus {
+                    try socket.subscribe(FeedTopic.status, isWanted: wantsStatus)
+                    hasStatus = wantsStatus
+                }
+                report(access.trouble(now: Self.now))
+                endStall()
+            }
+        } catch {
+            throw .messaging(error)
+        }
+    }
+
+    private var socketOptions: SocketOptions {
         var options = SocketOptions()
         options.receiveQueue = 2_000
         options.maximumPartBytes = Int64(max(WireLimits.payloadBytes, WireLimits.headerBytes))
@@ -123,37 +178,41 @@ package final class Forwarder: Sendable {
         options.heartbeatTimeoutMilliseconds = 5_000
         options.heartbeatLifetimeMilliseconds = 5_000
         options.security = settings.security
-        let context = try Context()
-        let socket = try Socket(.subscriber, in: context, options: options)
-        try socket.connect(settings.feed)
-        try socket.subscribe(FeedTopic.source(settings.source))
-        var poller = Poller()
-        _ = poller.add(socket)
-        _ = poller.add(descriptor: wakeUp.descriptor)
-        while !isStopping.load(ordering: .acquiring) {
-            _ = try poller.wait(milliseconds: 200)
-            while let message = try socket.receive(maximumParts: Self.parts) {
-                guard message.parts.count == Self.parts else { continue }
-                take(message)
+        return options
+    }
+
+    private func take(_ message: ReceivedMessage, _ access: inout FeedAccess) {
+        do {
+            switch try FeedMessage(decoding: message.parts[1].bytes) {
+            case .samples(let samples):
+                guard samples.source == settings.source, message.parts.count > 2 else { return }
+                let media = message.parts[2].bytes
+                let now = Self.now
+                access.receivedSample(now: now)
+                state.withLock { state in
+                    state.heardNanoseconds = now
+                    state.queue.take(samples, media: media, now: now)
+                }
+                news.signal()
+            case .status(let json): try access.received(status: json)
+            case .event, .unknown: return
             }
-            endStall()
+        } catch {
+            logger.debug("a message of the feed is left out: \(error)")
         }
     }
 
-    private func take(_ message: ReceivedMessage) {
-        do throws(WireError) {
-            guard case .samples(let samples) = try FeedMessage(decoding: message.parts[1].bytes),
-                samples.source == settings.source
-            else { return }
-            let media = message.parts[2].bytes
-            let now = Self.now
-            state.withLock { state in
-                state.heardNanoseconds = now
-                state.queue.take(samples, media: media, now: now)
-            }
-            news.signal()
-        } catch {
-            logger.debug("a message of the feed is left out: \(error)")
+    /// Logs why no samples arrive, once for each reason.
+    private func report(_ trouble: String?) {
+        let before = state.withLock { state -> String? in
+            defer { state.feedTrouble = trouble }
+            return state.feedTrouble
+        }
+        guard trouble != before else { return }
+        if let trouble {
+            logger.warning("\(trouble); waiting")
+        } else if state.withLock({ $0.heardNanoseconds != nil }) {
+            logger.notice("samples of '\(settings.source)' arrive")
         }
     }
 
@@ -182,6 +241,9 @@ package final class Forwarder: Sendable {
                 other = sample
                 continue
             case .failed(let reason): trouble = reason
+            case .impossible(let error):
+                state.withLock { $0.end = $0.end ?? .unsupported(error) }
+                return stop()
             }
             guard !isStopping.load(ordering: .acquiring) else { return }
             let isNew = state.withLock { state -> Bool in
@@ -218,6 +280,8 @@ package final class Forwarder: Sendable {
         /// The next sample has another session or format.
         case begins(ForwardedSample)
         case failed(String)
+        /// Another connection would fail for the same reason.
+        case impossible(ContainerError)
     }
 
     /// Connects, and sends until the connection ends or the session or format changes.
@@ -256,8 +320,14 @@ package final class Forwarder: Sendable {
             try output.finish()
             return .over
         } catch {
-            if case .cancelled = error { return .failed("it takes nothing") }
-            return .failed("\(error)")
+            switch error {
+            case .cancelled:
+                return .failed(
+                    "the destination has blocked the connection for \(Self.stallNanoseconds / 1_000_000_000) s"
+                )
+            case .cannotHold, .cannotStream, .badTrack, .unknownFormat: return .impossible(error)
+            case .cannotOpen, .cannotWrite, .cannotRead, .truncated: return .failed("\(error)")
+            }
         }
     }
 

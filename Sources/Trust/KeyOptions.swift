@@ -71,15 +71,19 @@ package struct KeyOptions: ParsableArguments {
     }
 
     /// The security of a connection. Creates the box's key if it is missing, and logs how to authorise it.
+    /// - Parameters:
+    ///   - source: the name under which the key would be authorised.
+    ///   - watches: whether the connection receives the feed instead of sending.
     package func security(
-        for endpoint: String, source: String, logger: Logger
+        for endpoint: String, source: String, watches: Bool = false, logger: Logger
     ) throws -> SocketSecurity {
         let chosen = try choose(for: endpoint)
         guard let chosen else { return .plain }
         let own = chosen.key.publicKey.text
         if chosen.isNewKey {
             logger.notice("generated a key for this box: \(chosen.directory.ownKeyPath)")
-            logger.notice("run on the server: tributary keys authorize \(source) \(own)")
+            let right = watches ? " --watch" : ""
+            logger.notice("run on the server: tributary keys authorize \(source) \(own)\(right)")
         }
         return .client(chosen.key, server: chosen.collectorKey)
     }

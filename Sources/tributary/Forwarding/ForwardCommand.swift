@@ -2,7 +2,6 @@ import Archive
 import ArgumentParser
 import Containers
 import Encoding
-import Files
 import ForwardCore
 import Glibc
 import Logging
@@ -17,8 +16,12 @@ struct ForwardCommand: ParsableCommand {
         abstract: "Sends a live source to another server as it is captured.",
         discussion: """
             The destination is a stream URL of libavformat: srt:// and udp:// (MPEG-TS), rtmp:// (FLV) or rtsp://. Nothing is \
-            transcoded: rtmp:// supports H.264 and AAC only. Sending starts with a keyframe. If the connection ends or blocks for \
-            5 s, it is reopened; samples older than 8 s are dropped up to a keyframe, and counted.
+            transcoded: rtmp:// supports H.264 and AAC only, and other codecs end the command. Sending starts with a keyframe. If \
+            the connection ends or blocks for 5 s, it is reopened; samples older than 8 s are dropped up to a keyframe, and \
+            counted. UDP datagrams hold 7 packets of MPEG-TS (1316 bytes) unless the URL has another ?pkt_size=.
+
+            A collector or a source that is not there yet is waited for; a line, and "trouble" of --json, state the reason. Exit \
+            status 77 when the collector does not admit this machine's key, or its socket may not be opened.
 
             A stream key or passphrase in the URL can be read by every user of this machine (ps): put the URL into a file that \
             only its owner can read (--url-file), or into TRIBUTARY_FORWARD_URL. Logs name the host only.
@@ -53,8 +56,6 @@ struct ForwardCommand: ParsableCommand {
 
     @OptionGroup(title: "Log") var log: LogOptions
 
-    /// Maximum length of a URL.
-    private static let maximumBytes = 4_096
     private static let schemes: Set = ["srt", "rtmp", "rtmps", "rtsp", "rtsps", "udp"]
 
     func validate() throws {
@@ -64,15 +65,7 @@ struct ForwardCommand: ParsableCommand {
         if url != nil, urlFile != nil {
             throw ValidationError("give the URL or --url-file, not both")
         }
-        if let url {
-            let authority = url.split(separator: "/", omittingEmptySubsequences: true).dropFirst()
-                .first
-            if authority?.contains("@") == true || url.contains("passphrase=") {
-                throw ValidationError(
-                    "a password in the URL can be read by every user of this machine: put the URL into a file and use --url-file"
-                )
-            }
-        }
+        if let url, let flaw = StreamURL.flaw(onCommandLine: url) { throw ValidationError(flaw) }
         if let feed, let flaw = Endpoint.flaw(feed) { throw ValidationError("--feed: \(flaw)") }
         try keys.validate()
     }
@@ -96,10 +89,16 @@ struct ForwardCommand: ParsableCommand {
         var settings = Forwarder.Settings(
             source: source, feed: endpoint, destination: .url(address), format: format)
         if feed != nil {
-            settings.security = try keys.security(for: endpoint, source: "forward", logger: logger)
+            settings.security = try keys.security(
+                for: endpoint, source: "forward", watches: true, logger: logger)
         }
+        let forwarder: Forwarder
         do throws(MessagingError) {
-            let forwarder = try Forwarder(settings, logger: logger)
+            forwarder = try Forwarder(settings, logger: logger)
+        } catch {
+            throw Failure("\(error)")
+        }
+        do throws(ForwardError) {
             let signals = StopSignals { count in
                 if count > 1 { _exit(130) }
                 forwarder.stop()
@@ -112,29 +111,14 @@ struct ForwardCommand: ParsableCommand {
             }
             try forwarder.run()
         } catch {
+            if case .refused = error { throw Failure("\(error)", exitStatus: ExitStatus.refused) }
             throw Failure("\(error)")
         }
     }
 
     private func destination() throws -> String {
         if let url { return url }
-        if let urlFile {
-            let content: SmallFile.Content?
-            do throws(FileError) {
-                content = try SmallFile.read(urlFile, limit: Self.maximumBytes, .secret)
-            } catch .accessibleByOthers {
-                throw Failure(
-                    "--url-file \(urlFile) can be read by other users: chmod 600 \(urlFile)")
-            } catch {
-                throw Failure("--url-file: \(error)")
-            }
-            let line = content.map { String(decoding: $0.bytes, as: UTF8.self) }?
-                .split(whereSeparator: \.isNewline).first
-            guard let line else {
-                throw Failure("--url-file \(urlFile) has no URL in its first line")
-            }
-            return String(line)
-        }
+        if let urlFile { return try StreamURL.read(file: urlFile) }
         if let text = getenv("TRIBUTARY_FORWARD_URL").map({ String(cString: $0) }), !text.isEmpty {
             return text
         }
