@@ -38,6 +38,8 @@ package struct ViewerSettings: Sendable {
     package var embedOrigins: [String] = []
     /// Address of the RTSP server; nil: disabled.
     package var rtsp: RTSPAddress?
+    /// Live sources that are forwarded to other servers; nil: none.
+    package var forwarding: ForwardSettings?
     /// Tokens of the site's readers, to whom the archives on this machine's disk are served; nil: they are not served.
     package var siteTokens: SiteTokens?
     package var version = ""
@@ -76,6 +78,17 @@ package struct RTSPAddress: Hashable, Sendable {
     package init(host: String, port: UInt16) {
         self.host = host
         self.port = port
+    }
+}
+
+/// The live sources that are forwarded, and the program that does it.
+package struct ForwardSettings: Hashable, Sendable {
+    package var entries: [ForwardEntry]
+    package var program: ForwardProgram
+
+    package init(entries: [ForwardEntry], program: ForwardProgram) {
+        self.entries = entries
+        self.program = program
     }
 }
 

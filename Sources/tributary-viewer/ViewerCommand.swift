@@ -19,7 +19,7 @@ import ViewerCore
 /// The viewer's command line.
 @main
 struct ViewerCommand: RepeatingCommand {
-    static let repeatableOptions: Set = ["archive", "embed-origin", "host-name"]
+    static let repeatableOptions: Set = ["archive", "embed-origin", "forward", "host-name"]
 
     static let configuration = CommandConfiguration(
         commandName: "tributary-viewer",
@@ -140,6 +140,15 @@ struct ViewerCommand: RepeatingCommand {
             """, valueName: "origin"))
     var embedOrigin: [String] = []
 
+    @Option(
+        help: ArgumentHelp(
+            """
+            Source that is forwarded to another server as it is captured, and the file whose first line is the destination: \
+            SOURCE=FILE. Only the owner may read the file. The viewer keeps a process of 'tributary forward' for it. Repeat it for \
+            several. (default: nothing is forwarded)
+            """, valueName: "source=file"))
+    var forward: [String] = []
+
     @Flag(
         help: "A proxy in front of the viewer speaks TLS to browsers and forwards the host's name.")
     var behindProxy = false
@@ -186,9 +195,19 @@ struct ViewerCommand: RepeatingCommand {
             throw ValidationError(
                 "\(listen) is open to other machines: give --users FILE, or listen on 127.0.0.1")
         }
-        if let other = embedOrigin.first(where: { !Self.isOrigin($0) }) {
+        if let other = embedOrigin.first(where: { WebOrigin($0) == nil }) {
             throw ValidationError(
-                "--embed-origin \(other) is no origin: write https://HOST or http://HOST, with :PORT where it has one"
+                "--embed-origin \(other) is no origin: write https://HOST or http://HOST, with :PORT (1 to 65535) where it has one"
+            )
+        }
+        do throws(ForwardEntryError) {
+            _ = try ForwardEntry.list(forward)
+        } catch {
+            throw ValidationError("\(error)")
+        }
+        if !forward.isEmpty, feed == nil, archive.count != 1 || archive[0].contains("://") {
+            throw ValidationError(
+                "--forward needs the feed of one collector: give its archive on this machine (--archive), or --feed"
             )
         }
         if let rtsp, !Endpoint.isLocal("tcp://\(rtsp)") {
@@ -209,19 +228,6 @@ struct ViewerCommand: RepeatingCommand {
                 "\(listen) is open to other machines: give --tls-certificate and --tls-key, --behind-proxy, or --insecure"
                     + " on a trusted network")
         }
-    }
-
-    /// Whether a text is an origin (RFC 6454 §6.2), which is copied into a header.
-    private static func isOrigin(_ text: String) -> Bool {
-        guard let scheme = ["https://", "http://"].first(where: text.hasPrefix) else {
-            return false
-        }
-        let host = text.dropFirst(scheme.count)
-        return (1...253).contains(host.utf8.count)
-            && host.utf8.allSatisfy {
-                (0x30...0x39).contains($0) || (0x61...0x7A).contains($0)
-                    || (0x41...0x5A).contains($0) || ".-:[]".utf8.contains($0)
-            }
     }
 
     /// Requested limit of descriptors: each client and each recorded file has one.
@@ -278,6 +284,7 @@ struct ViewerCommand: RepeatingCommand {
         settings.state = state ?? Self.usualState(users: users)
         settings.hostNames = hostName
         settings.embedOrigins = embedOrigin
+        settings.forwarding = try forwarding()
         settings.isBehindProxy = behindProxy
         settings.storeRedirectSeconds = storeRedirect.map { Int($0.nanoseconds / 1_000_000_000) }
         settings.version = Version.number
@@ -298,6 +305,29 @@ struct ViewerCommand: RepeatingCommand {
         } catch {
             throw Failure("\(error)")
         }
+    }
+
+    /// The entries of ``forward``, whose files are read once now; nil without one.
+    private func forwarding() throws -> ForwardSettings? {
+        guard !forward.isEmpty else { return nil }
+        do {
+            let entries = try ForwardEntry.list(forward)
+            for entry in entries { try entry.check() }
+            return ForwardSettings(
+                entries: entries, program: try ForwardProgram(options: forwardOptions))
+        } catch {
+            throw Failure("\(error)")
+        }
+    }
+
+    /// The collector's feed for 'tributary forward', as this viewer receives it.
+    private var forwardOptions: [String] {
+        guard let feed else { return archive.map { "--archive=\($0)" } }
+        var options = ["--feed=\(feed)"]
+        if let keys { options.append("--keys=\(keys)") }
+        if let collectorKey { options.append("--collector-key=\(collectorKey)") }
+        if insecure, keys == nil, collectorKey == nil { options.append("--insecure") }
+        return options
     }
 
     /// The archives of ``archive``.

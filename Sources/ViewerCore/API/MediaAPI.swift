@@ -12,6 +12,8 @@ import Recordings
 struct MediaAPI {
     /// From thumbnails to full size.
     private static let widths = 16...8_192
+    /// The value of `at` for the newest picture of a source that is being recorded.
+    private static let live = "live"
     /// Maximum number of files in one archive: the tiles of a page.
     private static let maximumFiles = 16
 
@@ -174,6 +176,9 @@ struct MediaAPI {
         let session = try context.name("session")
         let name = try context.source()
         let (isNearest, memory) = (query["nearest"] != nil, site.coverage)
+        if query["at"] == Self.live {
+            return try await newestPicture(request, context, query, of: name, in: session)
+        }
         do {
             return try await picture(request, context, query, of: name, in: session) {
                 library, zero in
@@ -190,20 +195,33 @@ struct MediaAPI {
         }
     }
 
-    /// The newest recorded picture of a source that is being recorded.
+    /// The newest picture of a source that is being recorded.
     func newestPicture(_ request: Request, _ context: ViewerContext) async throws -> Response {
-        let query = try RequestQuery(request, ["width"])
-        let name = try context.source()
-        let memory = site.coverage
-        let (session, newest) = try await site.read { library -> (String, Int64) in
-            guard let session = try library.sessionBeingRecorded(),
-                let lane = try library.lane(of: name, in: session, remembering: memory),
-                let last = lane.recorded.last, last.isGrowing
-            else { throw Problem(.notFound, "'\(name)' is not being recorded") }
-            return (session, last.endNanoseconds - 1)
+        let query = try RequestQuery(request, SignedLink.addedNames.union(["at", "width"]))
+        guard query["at"] ?? Self.live == Self.live else {
+            throw Problem(
+                .badRequest,
+                "'at' must be '\(Self.live)' here: recorded pictures are below /api/v1/sessions")
         }
-        var response = try await picture(request, context, query, of: name, in: session) { _, _ in
-            newest
+        return try await newestPicture(request, context, query, of: context.source(), in: nil)
+    }
+
+    /// - Parameter session: nil: the session that is being recorded.
+    private func newestPicture(
+        _ request: Request, _ context: ViewerContext, _ query: RequestQuery, of name: String,
+        in session: String?
+    ) async throws -> Response {
+        let memory = site.coverage
+        let (recorded, end) = try await site.read { library -> (String, Int64) in
+            guard let present = try library.sessionBeingRecorded(), session ?? present == present,
+                let end = try library.presentEnd(
+                    of: name, in: present, remembering: memory,
+                    now: SystemClock.utc.nowNanoseconds)
+            else { throw Problem(.notFound, "'\(name)' is not being recorded") }
+            return (present, end)
+        }
+        var response = try await picture(request, context, query, of: name, in: recorded) { _, _ in
+            end - 1
         }
         response.headers[.cacheControl] = "no-store"
         return response

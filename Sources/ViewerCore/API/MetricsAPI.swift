@@ -15,6 +15,8 @@ struct MetricsAPI {
     let access: Access
     let health: HealthAPI
     let caches: ViewerSite
+    /// Nil: nothing is forwarded.
+    let forwards: ForwardService?
     let version: String
 
     /// Separate from the reading threads, because metrics must report that these hang.
@@ -51,6 +53,7 @@ struct MetricsAPI {
             "movies": caches.movies.keptBytes, "pictures": caches.pictures.keptBytes,
             "groups": hub.keptBytes, "hls": streams.memory.keptBytes,
         ]
+        figures.forwards = forwards?.statuses ?? []
         figures.logIns = access.logInResults
         figures.isReady = await health.readiness.answer().isWell
         figures.progressAges = health.progress.agesByLabel()

@@ -83,6 +83,8 @@ struct SiteStatus: Sendable {
         var view = worst.value
         view.version = Set(views.map(\.value.version)).sorted().joined(separator: ", ")
         view.isReady = views.allSatisfy(\.value.isReady)
+        // Each of ``SiteView/collectors`` has it as its state.
+        view.isDraining = nil
         view.progressAgeSeconds = views.compactMap(\.value.progressAgeSeconds).max()
         let longest = views.max {
             $0.value.sessionSeconds ?? -1 < $1.value.sessionSeconds ?? -1
@@ -203,7 +205,7 @@ struct SiteStatus: Sendable {
         guard isPresent else { return report?.isStopped == true ? .stopped : .silent }
         guard let view else { return .unknown }
         if !view.isReady { return .troubled }
-        if report?.isDraining == true { return .draining }
+        if view.isDraining == true || report?.isDraining == true { return .draining }
         return view.session == nil ? .idle : .recording
     }
 }

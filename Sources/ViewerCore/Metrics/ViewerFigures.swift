@@ -21,6 +21,8 @@ struct ViewerFigures: Hashable, Sendable {
     /// Cache sizes in bytes, by cache.
     var cacheBytes: [String: Int] = [:]
     var logIns: [Access.LogInResult: UInt64] = [:]
+    /// Of each entry of the list.
+    var forwards: [ForwardStatus] = []
     /// The result of `/readyz`.
     var isReady = false
     /// Time without progress by part of the viewer, nanoseconds (``ServerProgress``).
@@ -71,6 +73,7 @@ struct ViewerFigures: Hashable, Sendable {
                 "tributary_viewer_log_ins_total", [("result", result.rawValue)],
                 logIns[result] ?? 0)
         }
+        addForwards(to: &text)
         text.single(
             "tributary_viewer_ready", .gauge,
             "Whether a list of sessions and a picture can be served, as /readyz says.",
@@ -85,5 +88,28 @@ struct ViewerFigures: Hashable, Sendable {
         }
         process?.add(to: &text)
         return text.text
+    }
+
+    private func addForwards(to text: inout MetricText) {
+        text.begin("tributary_viewer_forwards", .gauge, "Forwarded sources, by state.")
+        for state in ForwardStatus.State.allCases {
+            text.add(
+                "tributary_viewer_forwards", [("state", state.rawValue)],
+                UInt64(clamping: forwards.count { $0.state == state }))
+        }
+        text.begin(
+            "tributary_viewer_forward_late_seconds", .gauge,
+            "From capture to sending, the greatest of all forwarded sources.")
+        text.add(
+            "tributary_viewer_forward_late_seconds", [],
+            forwards.compactMap(\.lateSeconds).max() ?? 0)
+        text.single(
+            "tributary_viewer_forward_dropped_samples_total", .counter,
+            "Samples that were not forwarded, because a destination was unavailable or too slow.",
+            forwards.reduce(0) { $0 &+ $1.counts.droppedSamples })
+        text.single(
+            "tributary_viewer_forward_starts_total", .counter,
+            "Processes that were started to forward sources.",
+            forwards.reduce(0) { $0 &+ $1.starts })
     }
 }

@@ -21,6 +21,8 @@ struct ViewerRoutes {
     let streams: LiveStreams
     let readiness: Readiness
     let progress: ServerProgress
+    /// Nil: nothing is forwarded.
+    let forwards: ForwardService?
     let walls: WallStore
 
     func router() -> Router<ViewerContext> {
@@ -42,7 +44,8 @@ struct ViewerRoutes {
         endpoints.get("readyz", health.showReadiness)
         let metrics = MetricsAPI(
             hub: hub, log: log, exports: exports, streams: streams, counts: counts,
-            access: access.access, health: health, caches: site, version: settings.version)
+            access: access.access, health: health, caches: site, forwards: forwards,
+            version: settings.version)
         endpoints.get("metrics", metrics.show)
         let page = PageAPI(threads: site.threads)
         for path in [
@@ -91,11 +94,14 @@ struct ViewerRoutes {
         endpoints.get("\(api)/events", EventsAPI(log: log, access: access.access).listen)
         let overviews = settings.site?.overview.map { OverviewCache($0) }
         endpoints.get("\(api)/site", SiteAPI(overviews: overviews).show)
+        endpoints.get("\(api)/forwards", ForwardsAPI(service: forwards).list)
         endpoints.get("\(api)/history", HistoryAPI(site: site, history: history).show)
         let (sessions, media) = (SessionsAPI(site: site), MediaAPI(site: site))
         endpoints.get(
             "\(api)/live", LiveAPI(hub: hub, access: access.access, links: access.links).watch)
-        endpoints.get("\(api)/live/:source/picture.jpg", media.newestPicture)
+        for path in ["\(api)/live/:source/picture.jpg", "live/:source/picture.jpg"] {
+            endpoints.get(path, media.newestPicture)
+        }
         endpoints.get("\(api)/sessions", sessions.list)
         endpoints.get("\(api)/recorded", sessions.recorded)
         let session = "\(api)/sessions/:session"

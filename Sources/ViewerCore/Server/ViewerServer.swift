@@ -45,6 +45,8 @@ package struct ViewerServer: Sendable {
     private let exports: ExportQueue
     private let feeds: LiveFeeds
     private let follower: SiteFollower?
+    /// Nil: nothing is forwarded.
+    private let forwards: ForwardService?
     private let commands: CollectorCommands
     /// Nil: there is no site.
     private let siteOperator: SiteOperator?
@@ -79,6 +81,9 @@ package struct ViewerServer: Sendable {
             } known: {
                 siteOperator?.note($0)
             }
+        }
+        forwards = settings.forwarding.map {
+            ForwardService($0.entries, of: $0.program, logger: logger)
         }
         let work = ExportWork(site: site, logger: logger)
         exports = ExportQueue(
@@ -159,7 +164,7 @@ package struct ViewerServer: Sendable {
             site: site, settings: settings, access: access, hub: hub, log: log, history: history,
             exports: exports, commands: commands, siteOperator: siteOperator,
             streams: LiveStreams(hub: hub),
-            readiness: Readiness(site), progress: progress,
+            readiness: Readiness(site), progress: progress, forwards: forwards,
             walls: WallStore(directory: settings.state) { [logger] in logger.warning("\($0)") }
         ).router()
         let application = Application(
@@ -180,6 +185,7 @@ package struct ViewerServer: Sendable {
             logger: Logger(label: "http") { _ in SwiftLogNoOpLogHandler() })
         feeds.start()
         follower?.start()
+        forwards?.start()
         progress.start(alive: alive)
         let tidying = Task { [exports, threads = site.threads] in
             while true {
@@ -190,6 +196,7 @@ package struct ViewerServer: Sendable {
         defer {
             tidying.cancel()
             progress.stop()
+            forwards?.stop()
             follower?.stop()
             feeds.stop()
             exports.stop()
@@ -226,7 +233,8 @@ package struct ViewerServer: Sendable {
         on eventLoops: MultiThreadedEventLoopGroup
     ) async throws -> RTSPListener? {
         guard let address = settings.rtsp else { return nil }
-        let service = RTSPService(site: site, access: access.access, hub: hub, logger: logger)
+        let service = RTSPService(
+            site: site, access: access.access, hub: hub, history: history, logger: logger)
         do {
             return try await RTSPListener.start(
                 service, host: address.host, port: address.port, certificate: certificate,
@@ -287,6 +295,7 @@ package struct ViewerServer: Sendable {
 package enum ViewerError: Error, Hashable, CustomStringConvertible {
     case cannotListen(address: String, option: String, reason: String)
     case noCertificate(CertificateFiles, reason: String)
+    case cannotForward(reason: String)
     case stopped(reason: String)
     case noAccess(AccessError)
 
@@ -295,6 +304,7 @@ package enum ViewerError: Error, Hashable, CustomStringConvertible {
         case .cannotListen(let address, let option, let reason):
             "cannot serve \(option == "--rtsp" ? "RTSP" : "HTTP") at \(address): \(reason); use another \(option) address"
         case .noAccess(let error): "\(error)"
+        case .cannotForward(let reason): "cannot forward: \(reason)"
         case .stopped(let reason): "the server has ended: \(reason)"
         case .noCertificate(let files, let reason):
             "cannot use the certificate \(files.chain) with the key \(files.key): \(reason)"

@@ -129,6 +129,7 @@ final class ViewerSite: Sendable {
     private static func problem(_ error: LibraryError) -> Problem {
         switch error {
         case .noArchive: Problem(.serviceUnavailable, "there is no archive yet")
+        case .forbidden: Problem(.serviceUnavailable, "the viewer may not read the archive")
         case .noCatalog: Problem(.serviceUnavailable, "the catalog is being rebuilt")
         case .noSession, .empty, .ambiguous, .noFile, .neither, .file, .directory, .archive,
             .protected, .unfinished, .tooManyTags, .tooManyMarks, .address, .needsFiles,

@@ -46,6 +46,25 @@ import Testing
         #expect(reading.all("tributary_viewer_progress_age_seconds").map(\.value) == [0, 1.5])
     }
 
+    @Test func `forwarded sources are counted by state, and not named`() throws {
+        var figures = ViewerFigures()
+        for (late, dropped) in [(0.25, 3), (nil, 0), (1.5, 4)] as [(Double?, UInt64)] {
+            var status = ForwardStatus(try ForwardEntry("secret=/secret"))
+            status.state = late == nil ? .ended : .sending
+            status.lateSeconds = late
+            status.counts.droppedSamples = dropped
+            status.starts = 2
+            figures.forwards.append(status)
+        }
+        let text = figures.text(version: "1", process: nil)
+        #expect(!text.contains("secret"))
+        let reading = try MetricReading(text)
+        #expect(reading.all("tributary_viewer_forwards").map(\.value) == [0, 0, 2, 1])
+        #expect(reading.value("tributary_viewer_forward_late_seconds") == 1.5)
+        #expect(reading.value("tributary_viewer_forward_dropped_samples_total") == 7)
+        #expect(reading.value("tributary_viewer_forward_starts_total") == 6)
+    }
+
     @Test func `what the runbook names is exported, and the other way round`() throws {
         let exported = try reading().names
         #expect(try namedMetrics(in: "deploy/viewer.md") == exported)

@@ -111,6 +111,8 @@ class LinkList {
  */
 function wordsOfLink({ address }) {
     const url = new URL(address, location.href);
+    const live = /^\/(?:embed|live|api\/v1\/live)\/([^/]+)(\/picture\.jpg)?$/.exec(url.pathname);
+    if (live) return live[2] ? `the newest picture of ${live[1]}` : `a frame with ${live[1]}, live`;
     const [, , , , session, , source, file] = url.pathname.split('/').map(decodeURIComponent);
     const query = url.searchParams;
     const title = titleOf({ session: session ?? '' }, dateTime);

@@ -27,13 +27,20 @@ export class ApiError extends Error {
 
 /** Authorization header of an embedded page; empty if the cookie is used. */
 let authorization = '';
+/** Whether the log-in form is shown if the viewer requires a log-in. */
+let hasForm = true;
 
 /**
- * Sends this header instead of a cookie, and disables the log-in form.
+ * Sends this header instead of a cookie.
  * @param {string} header
  */
 export function useAuthorization(header) {
     authorization = header;
+}
+
+/** Disables the log-in form: a required log-in is an error. */
+export function disableLogIn() {
+    hasForm = false;
 }
 
 /** Maximum length of an error message. */
@@ -59,7 +66,7 @@ export async function request(path, options = {}) {
             throw new ApiError(0, 'The viewer does not answer. Is the network there?');
         }
         if (response.ok) return response;
-        if (response.status === 401 && !authorization) {
+        if (response.status === 401 && hasForm) {
             await logIn();
             continue;
         }

@@ -10,6 +10,8 @@ const shortestWait = 500;
 const longestWait = 15_000;
 /** The viewer sends a heartbeat each second; the connection is broken without data for this long. Milliseconds. */
 const patience = 6000;
+/** Statuses that repeating a request does not change: it is wrong, or it lacks a right. */
+const refusals = [400, 401, 403, 404];
 /** With WebCodecs, each picture is requested at once. A `<video>` gets batches of the default length: each append costs it more than a picture. */
 const wishes = canPaint ? ['batch=1'] : [];
 
@@ -17,6 +19,7 @@ const wishes = canPaint ? ['batch=1'] : [];
  * @typedef {object} Hearing
  * @property {(frame: import('./live-frames.js').Frame) => void} take
  * @property {(state: 'open' | 'paused' | 'lost', text: string) => void} change The state of the connection, with a message.
+ * @property {(error: ApiError) => void} [refuse] The viewer refuses the request, and the connection is closed. Without it, the request is repeated.
  */
 
 export class LiveConnection {
@@ -112,6 +115,11 @@ export class LiveConnection {
             }
         } catch (error) {
             if (this.#running !== mine) return;
+            if (error instanceof ApiError && refusals.includes(error.status) && this.#hearing.refuse) {
+                this.close();
+                this.#hearing.refuse(error);
+                return;
+            }
             if (error instanceof ApiError) reason = error.text;
             else if (mine.signal.aborted) reason = 'The viewer has sent nothing for a while.';
             else reason = navigator.onLine ? 'The connection to the viewer was lost.' : 'The network is not there.';

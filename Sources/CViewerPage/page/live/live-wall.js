@@ -388,7 +388,7 @@ export class LiveWall {
 
     /**
      * Pauses the tiles while the connection is not open.
-     * @param {'open' | 'paused' | 'lost'} state
+     * @param {'open' | 'paused' | 'lost' | 'refused'} state
      */
     setConnection(state) {
         for (const tile of this.tiles.values()) {

@@ -1,0 +1,90 @@
+import Archive
+package import Files
+
+/// A live source that the viewer forwards, and the file with its destination: `SOURCE=FILE`.
+///
+/// The destination is in a file, because it may contain a password or a stream key.
+package struct ForwardEntry: Hashable, Sendable, CustomStringConvertible {
+    package let source: String
+    /// Its first line is a URL.
+    package let file: String
+
+    /// Maximum number of entries: each is a process.
+    package static let maximumEntries = 64
+    /// Maximum length of a file with a URL, as `tributary forward` reads it.
+    private static let maximumBytes = 4_096
+    private static let schemes: Set = ["srt", "rtmp", "rtmps", "rtsp", "rtsps", "udp"]
+
+    /// - Parameter text: `SOURCE=FILE`.
+    package init(_ text: String) throws(ForwardEntryError) {
+        let parts = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+        guard parts.count == 2, !parts[1].isEmpty else { throw .malformed(text) }
+        guard ArchiveLayout.isValidName(String(parts[0])) else {
+            throw .badSource(String(parts[0]))
+        }
+        source = String(parts[0])
+        file = String(parts[1])
+    }
+
+    /// Entries of a list, none twice.
+    package static func list(_ texts: [String]) throws(ForwardEntryError) -> [ForwardEntry] {
+        guard texts.count <= maximumEntries else { throw .tooMany }
+        var entries: [ForwardEntry] = []
+        for text in texts {
+            let entry = try ForwardEntry(text)
+            guard !entries.contains(entry) else { throw .repeated(entry) }
+            entries.append(entry)
+        }
+        return entries
+    }
+
+    /// `SOURCE=FILE`
+    package var description: String { "\(source)=\(file)" }
+
+    /// Checks the file, which only this user may read, and the URL in it.
+    package func check() throws(ForwardEntryError) {
+        let content: SmallFile.Content?
+        do throws(FileError) {
+            content = try SmallFile.read(file, limit: Self.maximumBytes, .secret)
+        } catch {
+            throw .badFile(error)
+        }
+        guard let content else { throw .noFile(file) }
+        let url = String(decoding: content.bytes, as: UTF8.self)
+            .split(whereSeparator: \.isNewline).first?
+            .split(whereSeparator: \.isWhitespace).first
+        guard let url, let colon = url.firstRange(of: "://")?.lowerBound,
+            Self.schemes.contains(url[..<colon].lowercased())
+        else { throw .noURL(file) }
+    }
+}
+
+/// An error of an entry. The URL in its file is not repeated, because it may contain a password.
+package enum ForwardEntryError: Error, Hashable, CustomStringConvertible {
+    case malformed(String)
+    case badSource(String)
+    case repeated(ForwardEntry)
+    case tooMany
+    case noFile(String)
+    case badFile(FileError)
+    case noURL(String)
+
+    package var description: String {
+        switch self {
+        case .malformed(let text):
+            "--forward \(text) has no source and file: write SOURCE=FILE"
+        case .badSource(let name):
+            "--forward: '\(name)' is not a name of a source: write SOURCE=FILE"
+        case .repeated(let entry): "--forward \(entry) is given twice: remove one"
+        case .tooMany:
+            "--forward is given more than \(ForwardEntry.maximumEntries) times: use another viewer for the others"
+        case .noFile(let path):
+            "--forward: \(path) does not exist: write the URL into it, with mode 600"
+        case .badFile(.accessibleByOthers(let path)):
+            "--forward: \(path) can be read by other users: chmod 600 \(path)"
+        case .badFile(let error): "--forward: \(error): give a file with the URL in its first line"
+        case .noURL(let path):
+            "--forward: the first line of \(path) is no URL that begins with srt://, rtmp://, rtsp:// or udp://: correct it"
+        }
+    }
+}

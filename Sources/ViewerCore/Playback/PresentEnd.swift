@@ -1,0 +1,33 @@
+import Archive
+import Library
+import Media
+import Recordings
+
+extension RecordingLibrary {
+    /// A file may be unchanged for this long while its source is being recorded: it is followed by another one, which has no picture in
+    /// its first second.
+    private static let patienceNanoseconds: Int64 = 10_000_000_000
+
+    /// The end of what is recorded of a source, if it is being recorded.
+    /// - Parameters:
+    ///   - session: a session that is being recorded.
+    ///   - now: UTC, nanoseconds.
+    /// - Returns: nanoseconds of session time; nil if the source is not being recorded.
+    func presentEnd(
+        of source: String, in session: String, remembering memory: CoverageMemory, now: Int64
+    ) throws(ArchiveError) -> Int64? {
+        guard let lane = try lane(of: source, in: session, remembering: memory),
+            let last = lane.recorded.last
+        else { return nil }
+        if last.isGrowing { return last.endNanoseconds }
+        let manifest = try manifest(session)
+        let newest = try RecordedSource(
+            SourceKey(session: session, source: source), in: store, zero: manifest.zeroTime,
+            segmentNanoseconds: manifest.segmentNanoseconds
+        ).files.last?.entry?.modifiedNanoseconds
+        guard let newest, now.clampedSubtracting(newest) <= Self.patienceNanoseconds else {
+            return nil
+        }
+        return last.endNanoseconds
+    }
+}
