@@ -124,22 +124,37 @@ package struct ArchiveReference: Sendable {
 
     /// Checks several archives.
     package static func check(_ archives: [String], _ options: StoreOptions) throws(UsageError) {
+        try check(archives)
+        if archives.count > 1, options.store != nil {
+            throw UsageError(
+                "--store belongs to one directory: with several archives, give its s3://BUCKET/PREFIX as another --archive"
+            )
+        }
+    }
+
+    /// Checks that several archives are not too many, and that none is given twice.
+    package static func check(_ archives: [String]) throws(UsageError) {
         guard archives.count > 1 else { return }
         if archives.count > maximumMembers {
             throw UsageError(
                 "--archive is given \(archives.count) times: at most \(maximumMembers) archives are read as one"
             )
         }
-        if options.store != nil {
-            throw UsageError(
-                "--store belongs to one directory: with several archives, give its s3://BUCKET/PREFIX as another --archive"
-            )
-        }
-        var seen: Set<String> = []
+        var seen: [String: String] = [:]
         for archive in archives {
-            let place = StoreAddress.isAddress(archive) ? archive : NamedPath.resolved(archive)
-            guard seen.insert(place).inserted else {
-                throw UsageError("--archive \(archive) is given twice: leave one out")
+            let place: String
+            if StoreAddress.isAddress(archive) {
+                // A prefix means the same with a slash at its end.
+                place = String(archive.reversed().drop { $0 == "/" }.reversed())
+            } else {
+                place = NamedPath.identity(archive)
+            }
+            if let other = seen.updateValue(archive, forKey: place) {
+                throw UsageError(
+                    other == archive
+                        ? "--archive \(archive) is given twice: leave one out"
+                        : "--archive \(archive) and --archive \(other) are the same archive: leave one out"
+                )
             }
         }
     }

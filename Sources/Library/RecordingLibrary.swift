@@ -1,5 +1,6 @@
 package import Archive
 package import Catalog
+import Glibc
 import Media
 package import Recordings
 import Threads
@@ -39,7 +40,7 @@ package struct RecordingLibrary: Sendable {
         complain: @escaping @Sendable (String) -> Void
     ) throws(LibraryError) {
         let layout = ArchiveLayout(root: directory)
-        guard FileSystem.isDirectory(layout.sessions) else { throw .noArchive(directory) }
+        if let absence = LibraryError.absence(of: layout, directory) { throw absence }
         self.init(layout, name: directory, catalog: catalog, complain: complain)
     }
 
@@ -50,7 +51,7 @@ package struct RecordingLibrary: Sendable {
         complain: @escaping @Sendable (String) -> Void
     ) throws(LibraryError) {
         let layout = ArchiveLayout(root: directory)
-        guard FileSystem.isDirectory(layout.sessions) else { throw .noArchive(directory) }
+        if let absence = LibraryError.absence(of: layout, directory) { throw absence }
         self.init(
             layout, name: directory, catalog: catalog, isReadOnly: true, complain: complain)
     }
@@ -69,8 +70,10 @@ package struct RecordingLibrary: Sendable {
                 complain: complain)
             return
         }
-        if let layout = archive.layout, !FileSystem.isDirectory(layout.sessions) {
-            throw .noArchive(archive.text)
+        if let layout = archive.layout,
+            let absence = LibraryError.absence(of: layout, archive.text)
+        {
+            throw absence
         }
         self.init(
             archive.layout ?? ArchiveLayout(root: archive.text), name: archive.text,
@@ -99,7 +102,10 @@ package struct RecordingLibrary: Sendable {
             } catch {
                 absent = absent ?? error
                 if archive.merged.isDue(reference.text) {
-                    complain("no archive at \(reference.text): it is left out")
+                    complain(
+                        error == .noArchive(reference.text)
+                            ? "no archive at \(reference.text): it is left out"
+                            : "\(error); it is left out")
                 }
             }
         }
@@ -232,7 +238,31 @@ package struct RecordingLibrary: Sendable {
     }
 
     /// The name, tags and note of a session; none, and a complaint, where they cannot be read.
+    ///
+    /// Of several archives: the name and the note of the first one that has any, and the tags of all.
     package func labels(_ session: String) -> SessionNotes {
+        let all = allLabels(session)
+        var joined = SessionNotes()
+        joined.name = all.lazy.compactMap(\.name).first
+        joined.note = all.lazy.compactMap(\.note).first
+        joined.tags = Set(all.flatMap(\.tags)).sorted()
+        return joined
+    }
+
+    /// The labels of a session in each archive that has it, the one whose name sorts first at the beginning.
+    package func allLabels(_ session: String) -> [SessionNotes] {
+        guard let merged else { return [ownLabels(session)] }
+        do throws(ArchiveError) {
+            return try merged.session(session).copies.map { copy in
+                members[copy.member].ownLabels(copy.manifest.session)
+            }
+        } catch {
+            if !error.isForAbsence { complain("\(error)") }
+            return []
+        }
+    }
+
+    private func ownLabels(_ session: String) -> SessionNotes {
         do throws(ArchiveError) {
             guard hasBucket else { return try SessionNotes.read(session, in: layout) }
             let path = StoredPath.session(session) / SessionNotes.fileName
@@ -350,6 +380,8 @@ package enum LibraryError: Error, Hashable, CustomStringConvertible {
     case tooManyMarks(String)
     /// A time range needs a catalog.
     case noCatalog
+    /// An archive's directory that this user may not read.
+    case forbidden(String)
     /// An object store's address instead of a session or file.
     case address(String)
     /// An archive in a bucket instead of a directory.
@@ -357,10 +389,23 @@ package enum LibraryError: Error, Hashable, CustomStringConvertible {
     /// A session with media in a bucket, if files are needed.
     case hasMoved(String, what: String)
 
+    /// Why there is no archive to read in a directory; nil: there is one.
+    /// - Parameter path: the directory as it was given.
+    fileprivate static func absence(of layout: ArchiveLayout, _ path: String) -> LibraryError? {
+        do throws(ArchiveError) {
+            if try FileSystem.hasDirectory(layout.sessions) { return nil }
+        } catch {
+            if error.code == EACCES { return .forbidden(path) }
+        }
+        return .noArchive(path)
+    }
+
     package var description: String {
         switch self {
         case .noArchive(let path):
             "no archive at \(path): it holds no recordings; give another --archive"
+        case .forbidden(let path):
+            "the archive \(path) may not be read: permission denied; run this as a user with read access to it"
         case .noSession(let name, let archive):
             "no session '\(name)' in \(archive), by ID, name or tag: 'tributary ls' lists the sessions"
         case .empty(let archive): "no session in \(archive)"

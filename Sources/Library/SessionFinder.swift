@@ -2,6 +2,7 @@ package import Archive
 package import Catalog
 import ObjectStore
 package import Recordings
+import Synchronization
 
 /// Resolves command line arguments: a session by its ID, name, tag or directory, an archive by its directory, recorded files by
 /// their paths.
@@ -20,6 +21,14 @@ package struct SessionFinder: Sendable {
     private let catalog: CatalogReference
     private let waiting: StoreWaiting?
     private let complain: @Sendable (String) -> Void
+    private let opened = OpenedLibraries()
+
+    /// The libraries that a finder has made.
+    private final class OpenedLibraries: Sendable {
+        private let libraries = Mutex<[RecordingLibrary]>([])
+        var areIncomplete: Bool { libraries.withLock { $0.contains(where: \.isIncomplete) } }
+        func add(_ library: RecordingLibrary) { libraries.withLock { $0.append(library) } }
+    }
 
     /// - Parameter archive: its directory; it need not be there where paths are given.
     package init(
@@ -46,9 +55,15 @@ package struct SessionFinder: Sendable {
 
     /// The archive, which must exist.
     package func library() throws(LibraryError) -> RecordingLibrary {
-        try RecordingLibrary(
+        let library = try RecordingLibrary(
             reference, catalog: catalog, waiting: waiting, complain: complain)
+        opened.add(library)
+        return library
     }
+
+    /// Whether something was left out of an answer because an archive, or a part of one, could not be read. There was a line
+    /// about it.
+    package var isIncomplete: Bool { opened.areIncomplete }
 
     /// One session of the archive: by its ID, the name or a tag that was given to it, or `latest` for the newest.
     package func session(named name: String) throws -> SessionPlace {
@@ -76,12 +91,12 @@ package struct SessionFinder: Sendable {
         let sessions = try library.sessionNames()
         let answers = try library.patience.each(
             sessions, in: library.layout, nanoseconds: library.patienceNanoseconds
-        ) { session in library.labels(session) }
+        ) { session in library.allLabels(session) }
         for (session, answer) in zip(sessions, answers) {
             switch answer {
-            case .value(let notes):
-                if notes.name == name { named.append(session) }
-                if notes.tags.contains(name) { tagged.append(session) }
+            case .value(let labels):
+                if labels.contains(where: { $0.name == name }) { named.append(session) }
+                if labels.contains(where: { $0.tags.contains(name) }) { tagged.append(session) }
             case .silence(let error): library.complain("\(error)")
             }
         }

@@ -8,16 +8,18 @@ import Terminal
 
 /// The archive's directory, for subcommands that reach a collector or change an archive.
 struct DirectoryOptions: ParsableArguments {
-    @Option(help: ArgumentHelp("Directory of the recordings.", valueName: "dir"))
-    var archive = "./recordings"
+    @Option(
+        name: .customLong("archive"),
+        help: ArgumentHelp(
+            "Directory of the recordings. (default: ./recordings)", valueName: "dir"))
+    var given: [String] = []
 
     func validate() throws {
-        guard !StoreAddress.isAddress(archive) else {
-            throw ValidationError(
-                "--archive \(archive) is an object store, and this command needs a directory: give the collector's archive"
-            )
-        }
+        if let flaw = OneArchive.flaw(given) { throw ValidationError(flaw) }
     }
+
+    /// The directory as given.
+    var archive: String { given.first ?? OneArchive.usual }
 
     /// An archive's directory, which need not exist.
     var layout: ArchiveLayout { ArchiveLayout(root: archive) }
@@ -34,6 +36,28 @@ struct DirectoryOptions: ParsableArguments {
     }
 }
 
+/// The archive's directory for a subcommand that changes it, or several to read as one.
+struct DirectoriesOptions: ParsableArguments {
+    @Option(
+        help: ArgumentHelp(
+            "Directory of the recordings. (default: ./recordings)", valueName: "dir"))
+    var archive: [String] = []
+
+    func validate() throws {
+        if let flaw = OneArchive.flaw(ofDirectories: archive) { throw ValidationError(flaw) }
+    }
+
+    /// Validates the options of a command that makes a change.
+    func validateForChange() throws {
+        if let flaw = OneArchive.flaw(archive) { throw ValidationError(flaw) }
+    }
+
+    /// The sessions of the directory, or of several as one.
+    func finder(_ catalog: CatalogReference) -> SessionFinder {
+        OneArchive.finder(archive, catalog)
+    }
+}
+
 /// An archive's directory, or all archives of a site, for subcommands that change marks.
 struct ChangedArchiveOptions: ParsableArguments {
     @Option(
@@ -42,7 +66,7 @@ struct ChangedArchiveOptions: ParsableArguments {
             Directory of the recordings. (default: with --catalog postgresql://… all archives of the site that are on this machine, \
             or can be reached with --site-token-file; otherwise ./recordings)
             """, valueName: "dir"))
-    var archive: String?
+    var archive: [String] = []
 
     @OptionGroup var catalog: CatalogOptions
 
@@ -52,11 +76,12 @@ struct ChangedArchiveOptions: ParsableArguments {
     private static let cacheBytes = 16 << 20
 
     func validate() throws {
-        guard !StoreAddress.isAddress(archive ?? "") else {
-            throw ValidationError(
-                "--archive \(archive ?? "") is an object store, and this command needs a directory: give the collector's archive"
-            )
-        }
+        if let flaw = OneArchive.flaw(ofDirectories: archive) { throw ValidationError(flaw) }
+    }
+
+    /// Validates the options of a command that makes a change.
+    func validateForChange() throws {
+        if let flaw = OneArchive.flaw(archive) { throw ValidationError(flaw) }
     }
 
     /// Archives of a site that can be changed from here.
@@ -68,11 +93,10 @@ struct ChangedArchiveOptions: ParsableArguments {
 
     /// The site whose catalog alone was given; nil: one directory was, or there is no site.
     func reachedSite() throws -> Site? {
-        guard archive == nil else { return nil }
+        guard archive.isEmpty else { return nil }
         let catalog = try catalog.forReading("tributary")
         guard let server = catalog.server else { return nil }
-        let collectors = try server.register.collectors()
-        guard !collectors.isEmpty else { return nil }
+        let collectors = try server.reportedCollectors()
         let access = try site.access()
         let archives = SiteArchives(
             collectors, endpoint: nil, readsViewers: access != nil, isForChanges: true)
@@ -91,9 +115,73 @@ struct ChangedArchiveOptions: ParsableArguments {
             })
     }
 
-    /// The directory's sessions.
+    /// The sessions of the directory, or of several as one.
     var finder: SessionFinder {
-        SessionFinder(archive ?? "./recordings") { Program.complain($0) }
+        OneArchive.finder(archive, .own)
+    }
+}
+
+/// `--archive` of a command that works on one directory.
+enum OneArchive {
+    /// The directory without an option.
+    static let usual = "./recordings"
+
+    /// What is wrong with the archives as given; nil: nothing.
+    static func flaw(_ archives: [String]) -> String? {
+        guard archives.count <= 1 else {
+            return
+                "--archive is given \(archives.count) times, and this command works on one archive: give one"
+        }
+        guard let archive = archives.first else { return nil }
+        // A directory's name may have a comma.
+        if archive.contains(","), !NamedPath.exists(archive),
+            OptionEnvironment.current()["TRIBUTARY_ARCHIVE"] == archive
+        {
+            return
+                "TRIBUTARY_ARCHIVE has several archives, and this command works on one: give one in --archive"
+        }
+        return flaw(ofDirectories: archives)
+    }
+
+    /// The sessions of a directory, or of several as one.
+    /// - Parameter archives: as given.
+    static func finder(_ archives: [String], _ catalog: CatalogReference) -> SessionFinder {
+        guard archives.count > 1 else {
+            return SessionFinder(archives.first ?? usual, catalog: catalog) {
+                Program.complain($0)
+            }
+        }
+        return SessionFinder(
+            ArchiveReference(archives.map { ArchiveReference(directory: $0) }), catalog: catalog
+        ) { Program.complain($0) }
+    }
+
+    /// What is wrong with one or several archives, all of which have to be directories.
+    static func flaw(ofDirectories archives: [String]) -> String? {
+        if let archive = archives.first(where: StoreAddress.isAddress) {
+            return
+                "--archive \(archive) is an object store, and this command needs a directory: give the collector's archive"
+        }
+        do throws(UsageError) {
+            try ArchiveReference.check(archives)
+            return nil
+        } catch {
+            return "\(error)"
+        }
+    }
+}
+
+extension CatalogServer {
+    /// The collectors that share the catalog.
+    /// - Throws: if no collector has reported in it: its archives are not known.
+    func reportedCollectors() throws -> [SiteCollector] {
+        let collectors = try register.collectors()
+        guard !collectors.isEmpty else {
+            throw Failure(
+                "no collector has reported in the catalog \(name) yet, so its archives are not known: start a collector with it, "
+                    + "or give --archive")
+        }
+        return collectors
     }
 }
 
@@ -129,7 +217,7 @@ struct ArchiveOptions: ParsableArguments {
     }
 
     /// The archives as given.
-    var archives: [String] { archive.isEmpty ? ["./recordings"] : archive }
+    var archives: [String] { archive.isEmpty ? [OneArchive.usual] : archive }
 
     private func reference() throws -> ArchiveReference {
         try ArchiveReference(
@@ -149,9 +237,10 @@ struct ArchiveOptions: ParsableArguments {
     func siteDirectories(
         _ catalog: CatalogReference
     ) throws -> (paths: [String], problems: [String]) {
-        guard let register = catalog.server?.register else { return ([], []) }
+        guard let server = catalog.server else { return ([], []) }
         let found = SiteArchives(
-            try register.collectors(), endpoint: store.storeEndpoint,
+            archive.isEmpty ? try server.reportedCollectors() : try server.register.collectors(),
+            endpoint: store.storeEndpoint,
             readsViewers: site.siteTokenFile != nil)
         var paths: [String] = []
         var problems = found.problems
@@ -168,8 +257,7 @@ struct ArchiveOptions: ParsableArguments {
     /// All archives of the site if only its catalog was given; nil otherwise, or without a site.
     private func siteArchives(_ catalog: CatalogReference) throws -> ArchiveReference? {
         guard archive.isEmpty, store.store == nil, let server = catalog.server else { return nil }
-        let collectors = try server.register.collectors()
-        guard !collectors.isEmpty else { return nil }
+        let collectors = try server.reportedCollectors()
         let access = try site.access()
         let archives = SiteArchives(
             collectors, endpoint: store.storeEndpoint, readsViewers: access != nil)
@@ -196,6 +284,14 @@ struct ArchiveOptions: ParsableArguments {
     /// Finds the sessions and files in one archive, for commands that change it.
     func finder(_ catalog: CatalogReference) throws -> SessionFinder {
         SessionFinder(try reference(), catalog: catalog) { Program.complain($0) }
+    }
+}
+
+extension SessionFinder {
+    /// Ends a command that has done what it can.
+    /// - Throws: the exit status, if something was left out. The line about it is already printed.
+    func checkComplete() throws {
+        if isIncomplete { throw ExitCode(ExitStatus.failure) }
     }
 }
 

@@ -3,6 +3,7 @@ import Foundation
 import MP4
 import Media
 import Synchronization
+import Terminal
 import TestRecordings
 import Testing
 
@@ -339,6 +340,34 @@ import Testing
         try FileSystem.replace(places[1].manifest(other), with: manifest.encoded())
         let report = try library().verification(of: Self.session)
         #expect(report.isIntact, "\(report.findings)")
+        #expect(report.findings.contains { $0.text.contains("250 records of camera") })
+    }
+
+    /// As where cameras start together at two collectors without the site's database.
+    @Test func `records that an archive has in another session are not held by it`() throws {
+        let recorded = try WrittenSession { _ in 0 }
+        try split(recorded, east: old, west: new, { $0 <= 250 }, { $0 > 250 })
+        try add(held(1...250), to: places[1])
+        let other = "other"
+        var manifest = try SessionManifest.read(places[0].manifest(Self.session))
+        manifest.session = other
+        try FileManager.default.moveItem(
+            atPath: places[0].session(Self.session), toPath: places[0].session(other))
+        try FileSystem.replace(places[0].manifest(other), with: manifest.encoded())
+        let alone = try western().verification(of: Self.session)
+        #expect(alone.sources.first?.held?.map(\.records) == [250])
+        let report = try library().verification(of: Self.session)
+        #expect(report.sources.first?.held == nil)
+        let note = try #require(report.findings.first { $0.severity == .note })
+        #expect(
+            note.text
+                == "250 records of camera are in another session of these archives: read them in other"
+        )
+        #expect(report.isIntact, "\(report.findings)")
+        // Those that it has lost are still held, or missing.
+        try FileManager.default.removeItem(
+            atPath: places[0].source(other, "camera"))
+        #expect(try library().verification(of: Self.session).sources.first?.held?.count == 1)
     }
 
     @Test func `a time that is held is not recorded, although one file has both sides of it`()
@@ -456,6 +485,139 @@ import Testing
         let report = try library().verification(of: Self.session)
         #expect(
             report.findings.contains { $0.text.hasPrefix("50 records that east has acknowledged") })
+    }
+
+    @Test func `records that no archive has are missing in coverage and in show`() throws {
+        let recorded = try WrittenSession { _ in 0 }
+        try split(recorded, east: old, west: new, { $0 <= 140 || $0 > 600 }, { $0 > 490 })
+        try add(held(1...490), to: places[1])
+        func lane() throws -> SourceCoverage {
+            try #require(
+                try library().coverage(
+                    of: Self.session, in: 0..<20 * Self.second, resolutionNanoseconds: 0
+                ).first)
+        }
+        let missing = try #require(try lane().missing.first)
+        #expect(missing.cause == LedgerEntry.collectorLost && missing.samples == 350)
+        #expect(missing.startNanoseconds / Self.second == 2)
+        #expect(missing.endNanoseconds / Self.second == 7)
+        #expect(try lane().held.isEmpty)
+        let (details, report) = try library().details(of: Self.session)
+        #expect(details.sources.first?.lostSamples == 350)
+        #expect(report.sources.first?.gaps.map(\.samples) == [350])
+        // A collector's own ledger can have them instead of media.
+        var gap = LedgerEntry(kind: .gap, at: UTCTime(nanoseconds: 0))
+        gap.spool = SmallArchive.spool.description
+        gap.ranges = [[141, 490]]
+        gap.samples = 350
+        gap.cause = "encoder overload"
+        try add(gap, to: places[0])
+        #expect(try lane().missing.map(\.cause) != [LedgerEntry.collectorLost])
+        #expect(try library().details(of: Self.session).details.sources.first?.lostSamples == 350)
+    }
+
+    @Test func `records that the collector's archive has are not missing, in whatever file`() throws
+    {
+        let recorded = try WrittenSession { _ in 0 }
+        try split(recorded, east: old, west: new, { $0 <= 490 }, { $0 > 490 })
+        try add(held(1...490), to: places[1])
+        let source = SourceKey(session: Self.session, source: "camera")
+        #expect(try library().merged?.unfound(of: source) == [])
+        #expect(try library().details(of: Self.session).details.sources.first?.lostSamples == 0)
+    }
+
+    @Test func `a session whose description is damaged in one archive is damaged`() throws {
+        let recorded = try WrittenSession { _ in 0 }
+        try split(recorded, east: old, west: new, { $0 <= 350 }, { $0 > 350 })
+        let path = places[0].manifest(Self.session)
+        try FileSystem.replace(path, with: Array("{".utf8))
+        let library = try library()
+        let report = try library.verification(of: Self.session)
+        #expect(!report.isIntact && library.isIncomplete)
+        #expect(report.findings.contains { $0.severity == .damage && $0.path == path })
+        // Without a description, too; and in both archives.
+        try FileManager.default.removeItem(atPath: path)
+        #expect(
+            try self.library().verification(of: Self.session).findings.contains {
+                $0.severity == .damage && $0.path == path
+            })
+        try FileManager.default.removeItem(atPath: places[1].manifest(Self.session))
+        let neither = try self.library().verification(of: Self.session)
+        #expect(neither.findings.count { $0.path.hasSuffix("session.json") } == 2)
+        #expect(neither.sources.flatMap(\.files).count == 2)
+    }
+
+    @Test func `a folder that is no session is damage of its own, and costs no other session`()
+        throws
+    {
+        let recorded = try WrittenSession { _ in 0 }
+        try split(recorded, east: old, west: new, { $0 <= 350 }, { $0 > 350 })
+        try FileSystem.makeDirectories(places[0].session("stray"))
+        let library = try library()
+        #expect(try library.sessionNames() == [Self.session, "stray"].sorted())
+        #expect(try !library.verification(of: "stray").isIntact)
+        #expect(try library.verification(of: Self.session).isIntact)
+        #expect(!library.isIncomplete && complaints.all.isEmpty)
+    }
+
+    @Test func `what a check leaves out is known to the library that was asked`() throws {
+        let recorded = try WrittenSession { _ in 0 }
+        try split(recorded, east: old, west: new, { $0 <= 350 }, { $0 > 350 })
+        let library = try library()
+        let strict = try #require(library.merged?.strict())
+        try FileSystem.replace(places[1].manifest(Self.session), with: Array("{".utf8))
+        _ = try strict.session(Self.session)
+        #expect(library.isIncomplete)
+    }
+
+    @Test func `of several archives' labels, the first name is shown, and all are found`() throws {
+        let recorded = try WrittenSession { _ in 0 }
+        try split(recorded, east: old, west: new, { $0 <= 350 }, { $0 > 350 })
+        for (place, notes) in zip(
+            places,
+            [
+                SessionNotes(name: "Premiere", tags: ["stage"]),
+                SessionNotes(name: "Other", tags: ["stage", "a"], note: "rain"),
+            ])
+        {
+            try FileSystem.replace(
+                "\(place.session(Self.session))/\(SessionNotes.fileName)", with: notes.encoded())
+        }
+        // In the order of the collectors' names, whatever the order in which they are given.
+        let references = [west.path, east.path].map { ArchiveReference(directory: $0) }
+        let finder = SessionFinder(ArchiveReference(references)) { [complaints] in
+            complaints.take($0)
+        }
+        let library = try finder.library()
+        #expect(
+            library.labels(Self.session)
+                == SessionNotes(name: "Premiere", tags: ["a", "stage"], note: "rain"))
+        for label in ["Premiere", "Other", "stage", "a"] {
+            #expect(try finder.session(named: label).name == Self.session)
+        }
+        for tags in [["a"], ["stage"], ["a", "stage"]] {
+            #expect(try library.sessions(tags: tags).map(\.name) == ["Premiere"])
+        }
+    }
+
+    @Test func `one archive in two spellings is refused`() throws {
+        try FileSystem.makeDirectories(places[0].sessions)
+        let other = "\(west.path)/link"
+        try FileManager.default.createSymbolicLink(atPath: other, withDestinationPath: east.path)
+        for spelling in [
+            east.path, "\(east.path)/", "\(east.path)/.", "\(east.path)/sessions/..", other,
+        ] {
+            #expect(throws: UsageError.self, "\(spelling)") {
+                try ArchiveReference.check([east.path, spelling])
+            }
+        }
+        #expect(throws: UsageError.self) {
+            try ArchiveReference.check(["\(east.path)/new", "\(east.path)//new/"])
+        }
+        #expect(throws: UsageError.self) {
+            try ArchiveReference.check(["s3://bucket/a", "s3://bucket/a/"])
+        }
+        try ArchiveReference.check([east.path, west.path, "s3://bucket/a"])
     }
 
     @Test func `a stranger's archive costs only itself`() throws {

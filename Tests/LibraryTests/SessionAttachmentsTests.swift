@@ -176,6 +176,40 @@ import Threads
         }
     }
 
+    @Test func `the times of a part are moved to the session, with the error of that`() throws {
+        let all = try record()
+        let apart = try library([west.path]).verification(of: Self.part)
+        let report = try library([east.path, west.path]).verification(of: Self.whole)
+        let source = try #require(report.sources.first)
+        let own = try #require(apart.sources.first)
+        #expect(source.files.count == 2 && own.files.count == 1 && !all.isEmpty)
+        let moved = try #require(source.files.last?.originSeconds)
+        let before = try #require(own.files.last?.originSeconds)
+        #expect(abs(moved - before + 0.3) < 1e-6)
+        let bounds = try #require(source.files.last?.clockBoundMilliseconds)
+        let ownBounds = try #require(own.files.last?.clockBoundMilliseconds)
+        #expect(!bounds.isEmpty && bounds.count == ownBounds.count)
+        for (bound, own) in zip(bounds, ownBounds) where own > 0 {
+            #expect(abs(bound - own - 0.9) < 1e-6)
+        }
+    }
+
+    @Test func `the files of a part are measured under its own name`() throws {
+        _ = try record()
+        let library = try library([east.path, west.path])
+        let copies = try #require(try library.measuredCopies(of: Self.whole))
+        #expect(copies.map(\.session) == [Self.whole, Self.part])
+        for copy in copies {
+            let layout = try #require(copy.layout)
+            #expect(try layout.segmentPaths(copy.session, "camera").count == 1)
+        }
+        #expect(try self.library([east.path]).measuredCopies(of: Self.whole) == nil)
+        // One of the archives may have it alone.
+        try FileManager.default.removeItem(atPath: places[1].session(Self.part))
+        let alone = try self.library([east.path, west.path]).measuredCopies(of: Self.whole)
+        #expect(alone?.map(\.archive) == ["east"])
+    }
+
     @Test func `a part without its whole is a session of its own that names it`() throws {
         _ = try record()
         let library = try library([west.path])

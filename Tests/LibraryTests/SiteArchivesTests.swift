@@ -44,6 +44,17 @@ import Testing
             ])
     }
 
+    @Test func `an archive on this machine that may not be read is not called another machine's`() {
+        let found = SiteArchives(
+            [collector("east")], endpoint: nil, identity: { _ in nil }, isForbidden: { _ in true })
+        #expect(found.places.isEmpty)
+        #expect(
+            found.problems == [
+                "east: the archive /srv/east may not be read: permission denied; it is left out: "
+                    + "run this as a user with read access to it"
+            ])
+    }
+
     @Test func `a directory of the same path with another archive is not read`() {
         let found = SiteArchives([collector("east")], endpoint: nil) { _ in "id-other" }
         #expect(found.places == [])

@@ -35,6 +35,32 @@ package enum NamedPath {
         return stat(path, &status) == 0 ? status : nil
     }
 
+    /// Equal for paths of the same file or directory, however they are spelled: the device and the inode. For a path that does not
+    /// exist, the absolute path of its existing part and the rest.
+    package static func identity(_ path: String) -> String {
+        if let status = status(path) { return "\(status.st_dev):\(status.st_ino)" }
+        var existing = path
+        var rest: [Substring] = []
+        while true {
+            let parts = existing.split(separator: "/", omittingEmptySubsequences: true)
+            guard let last = parts.last else { return "/" + rest.joined(separator: "/") }
+            if last != "." { rest.insert(last, at: 0) }
+            let parent = parts.dropLast().joined(separator: "/")
+            existing = existing.hasPrefix("/") ? "/\(parent)" : parent.isEmpty ? "." : parent
+            if let whole = realpath(existing, nil) {
+                defer { free(whole) }
+                return "\(String(cString: whole))/\(rest.joined(separator: "/"))"
+            }
+            if existing == "." { return rest.joined(separator: "/") }
+        }
+    }
+
+    /// Whether the path, or a directory on the way to it, may not be searched by this user.
+    package static func isForbidden(_ path: String) -> Bool {
+        var status = stat()
+        return stat(path, &status) != 0 && errno == EACCES
+    }
+
     /// The path without symbolic links and `..`; the given path if it has none.
     ///
     /// Resolves symbolic links. If the path does not exist yet, only its existing part is resolved. A dangling link is kept,

@@ -116,12 +116,28 @@ extension SessionDetails.Gap {
     }
 }
 
+extension SessionReport.Source {
+    /// Adds a loss that no ledger has.
+    fileprivate mutating func add(_ loss: LedgerEntry) {
+        gaps.append(loss)
+        lostSamples.addClamped(loss.samples ?? 0)
+        missingNanoseconds = missingNanoseconds.clampedAdding(
+            Int64(clamping: loss.durationNanoseconds ?? 0))
+    }
+}
+
 extension RecordingLibrary {
     /// Reads everything of a session, as `verify` does: it takes as long.
     package func details(
         of session: String
     ) throws(ArchiveError) -> (details: SessionDetails, report: SessionReport) {
-        let report = try verification(of: session)
+        var report = try verification(of: session)
+        if merged != nil {
+            for source in report.sources.indices {
+                let key = SourceKey(session: report.session, source: report.sources[source].name)
+                for loss in try unfound(of: key) { report.sources[source].add(loss) }
+            }
+        }
         let details = SessionDetails(
             report, try manifest(session), labels: labels(session),
             isProtected: isProtected(session), isCollectorRunning: try isCollectorRunning())

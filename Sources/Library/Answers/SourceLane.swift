@@ -147,7 +147,8 @@ private struct LaneReader {
             }
         }
         return SourceLane(
-            source: source.source, files: files, gaps: try recorded.gaps(),
+            source: source.source, files: files,
+            gaps: try recorded.gaps() + library.unfound(of: source).compactMap(RecordedGap.init),
             held: try recorded.held(), stated: try recorded.stated(),
             copies: try library.merged?.copiedSpans(
                 of: source, in: range, jointNanoseconds: SourceCoverage.jointNanoseconds,

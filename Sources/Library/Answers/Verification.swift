@@ -18,12 +18,38 @@ extension RecordingLibrary {
         return try SessionVerifier.verify(
             session, StoredSession(store: store, session: session, layout: isLocal ? layout : nil))
     }
+
+    /// The parts of a session whose files are read one by one; nil: one archive is read. As ``copies(of:)``, and also for a session
+    /// that one of several archives has alone.
+    package func measuredCopies(of session: String) throws(ArchiveError) -> [SessionCopy]? {
+        guard let merged else { return nil }
+        return try merged.session(session).copies.map { copy in
+            let member = merged.members[copy.member]
+            return SessionCopy(
+                archive: copy.archive, place: member.name, session: copy.manifest.session,
+                layout: member.store is DirectoryStore ? member.layout : nil,
+                zero: copy.manifest.zeroTime, shift: copy.shift)
+        }
+    }
 }
 
 extension MergedStore {
     /// Checks a session's files in all archives, each with its own proofs, and that together they have every record.
     fileprivate func verification(of name: String) throws(ArchiveError) -> SessionReport {
-        let session = try session(name)
+        let session: MergedSession
+        do throws(ArchiveError) {
+            session = try self.session(name)
+        } catch {
+            guard !error.isForStore, let report = try verificationWithoutDescription(of: name)
+            else { throw error }
+            return report
+        }
+        let damaged = session.damaged.map { copy in
+            Finding(
+                .damage, members[copy.member].store.path(.manifest(copy.session)),
+                "\(copy.error.reason); what \(members[copy.member].name) has of the session is left out"
+            )
+        }
         var reports: [SessionReport] = []
         var parts: [SessionReport.Part] = []
         var lines: [String: [LedgerEntry]] = [:]
@@ -41,30 +67,111 @@ extension MergedStore {
                 }
             }
         }
-        guard session.copies.count > 1 else { return reports[0] }
-        return try SessionReport.joined(
-            reports, parts, session.manifest, path: path(.session(name)), ledgers: ledgers,
-            lines: lines,
-            collectors: Set(session.copies.compactMap(\.manifest.collector))
-        ) { source, spools throws(ArchiveError) in
-            try recorded(spools, of: source, inSessionsBesides: name)
+        let elsewhere = try elsewhere(reports, lines, session, name)
+        guard session.copies.count > 1 else {
+            reports[0].findings += damaged
+            return reports[0].withoutHeld(elsewhere, lines, collectors: []) {
+                path(.source(SourceKey(session: name, source: $0)))
+            }
         }
+        let collectors = Set(session.copies.compactMap(\.manifest.collector))
+        var joined = try SessionReport.joined(
+            reports, parts, session.manifest, path: path(.session(name)), ledgers: ledgers,
+            lines: lines, collectors: collectors
+        ) { source, _ throws(ArchiveError) in
+            elsewhere[source]?.all ?? [:]
+        }
+        joined.findings += damaged
+        return joined.withoutHeld(elsewhere, lines, collectors: collectors) {
+            path(.source(SourceKey(session: name, source: $0)))
+        }
+    }
+
+    /// Records of each source that one of the archives has according to another one's ledger, and that are in other sessions of these
+    /// archives. Collectors without the site's database begin a session each.
+    private func elsewhere(
+        _ reports: [SessionReport], _ lines: [String: [LedgerEntry]], _ session: MergedSession,
+        _ name: String
+    ) throws(ArchiveError) -> [String: OtherSessions] {
+        var collectors: Set<String>?
+        var elsewhere: [String: OtherSessions] = [:]
+        for (source, entries) in lines {
+            var recorded: [String: SequenceSet] = [:]
+            for own in reports.flatMap(\.sources) where own.name == source {
+                for (spool, numbers) in own.numbers.media {
+                    recorded[spool, default: SequenceSet()].formUnion(numbers)
+                }
+            }
+            let held = HeldRecords.all(entries, recorded: recorded)
+            guard !held.isEmpty else { continue }
+            // Not with '??', whose errors have no type.
+            let read =
+                if let collectors { collectors } else { try self.collectors(besides: session) }
+            collectors = read
+            let spools = Set(held.filter { read.contains($0.collector) }.map(\.spool))
+            guard !spools.isEmpty else { continue }
+            elsewhere[source] = try self.recorded(spools, of: source, inSessionsBesides: name)
+        }
+        return elsewhere
+    }
+
+    /// Names of the archives' collectors. That of an archive without the session is in a description of another one.
+    private func collectors(besides session: MergedSession) throws(ArchiveError) -> Set<String> {
+        var collectors = Set(session.copies.compactMap(\.manifest.collector))
+        for member in members.indices where !session.copies.contains(where: { $0.member == member })
+        {
+            do throws(ArchiveError) {
+                let store = members[member].store
+                let names = try store.list(.sessions).filter {
+                    $0.isFolder && ArchiveLayout.isValidName($0.name)
+                }.map(\.name).sorted(by: >)
+                // A damaged description is not the only one.
+                for name in names.prefix(Self.descriptionsRead) {
+                    guard let manifest = try? SessionManifest(name, in: store) else { continue }
+                    if let collector = manifest.collector { collectors.insert(collector) }
+                    break
+                }
+            } catch {
+                if error.isForStore { throw error }
+            }
+        }
+        return collectors
+    }
+
+    /// Descriptions of sessions that are read for a collector's name: most are readable.
+    private static var descriptionsRead: Int { 8 }
+
+    /// Checks the files of a session that has no readable description in any archive; nil: no archive has it.
+    private func verificationWithoutDescription(
+        of name: String
+    ) throws(ArchiveError) -> SessionReport? {
+        var found: SessionReport?
+        for copy in try copies(named: name).damaged {
+            let report = try SessionVerifier.verify(name, files(of: copy.session, copy.member))
+            found?.sources += report.sources
+            found?.findings += report.findings
+            found = found ?? report
+        }
+        return found
     }
 
     private func files(of copy: MergedSession.Copy) -> any SessionFiles {
-        let member = members[copy.member]
-        if let layout = member.layout, member.store is DirectoryStore {
-            return SessionDirectory(layout: layout, session: copy.manifest.session)
-        }
-        return StoredSession(
-            store: member.store, session: copy.manifest.session, layout: member.layout)
+        files(of: copy.manifest.session, copy.member)
     }
 
-    /// Records in a source's files of other sessions, by spool. Sessions that cannot be read have none.
+    private func files(of session: String, _ member: Int) -> any SessionFiles {
+        let member = members[member]
+        if let layout = member.layout, member.store is DirectoryStore {
+            return SessionDirectory(layout: layout, session: session)
+        }
+        return StoredSession(store: member.store, session: session, layout: member.layout)
+    }
+
+    /// Records in a source's files of other sessions. Sessions that cannot be read have none.
     private func recorded(
         _ spools: Set<String>, of source: String, inSessionsBesides name: String
-    ) throws(ArchiveError) -> [String: SequenceSet] {
-        var found: [String: SequenceSet] = [:]
+    ) throws(ArchiveError) -> OtherSessions {
+        var found = OtherSessions()
         for entry in try list(.sessions) where entry.name != name {
             do throws(ArchiveError) {
                 let key = SourceKey(session: entry.name, source: source)
@@ -78,7 +185,7 @@ extension MergedStore {
                     for own in report.sources where own.name == source {
                         let noted = HeldRecords.noted(lines)
                         for (spool, numbers) in Array(own.numbers.media) + Array(noted) {
-                            found[spool, default: SequenceSet()].formUnion(numbers)
+                            found.add(numbers, of: spool, in: entry.name)
                         }
                     }
                 }
@@ -87,6 +194,63 @@ extension MergedStore {
             }
         }
         return found
+    }
+}
+
+/// A source's records in other sessions of the same archives.
+private struct OtherSessions {
+    /// By session and spool.
+    private(set) var sessions: [String: [String: SequenceSet]] = [:]
+    /// By spool.
+    private(set) var all: [String: SequenceSet] = [:]
+
+    mutating func add(_ numbers: SequenceSet, of spool: String, in session: String) {
+        sessions[session, default: [:]][spool, default: SequenceSet()].formUnion(numbers)
+        all[spool, default: SequenceSet()].formUnion(numbers)
+    }
+}
+
+extension SessionReport {
+    /// Records in other sessions of the archives that were read are not held by a collector whose archive is to be given: a note names
+    /// the session.
+    /// - Parameters:
+    ///   - elsewhere: by source.
+    ///   - lines: each source's ledger lines of all archives.
+    ///   - collectors: whose archives have the session: records that they lack are findings.
+    ///   - path: of a source, for messages.
+    fileprivate func withoutHeld(
+        _ elsewhere: [String: OtherSessions], _ lines: [String: [LedgerEntry]],
+        collectors: Set<String>, path: (String) -> String
+    ) -> SessionReport {
+        var report = self
+        for index in report.sources.indices {
+            let source = report.sources[index]
+            guard let others = elsewhere[source.name], let lines = lines[source.name] else {
+                continue
+            }
+            func held(with numbers: [String: SequenceSet]) -> [HeldRecords] {
+                HeldRecords.all(
+                    lines,
+                    recorded: source.numbers.media.merging(numbers) { one, other in
+                        var both = one
+                        both.formUnion(other)
+                        return both
+                    })
+            }
+            let before = held(with: [:]).lazy.map(\.records).clampedSum
+            for (session, numbers) in others.sessions.sorted(by: { $0.key < $1.key }) {
+                let left = held(with: numbers).lazy.map(\.records).clampedSum
+                guard left < before else { continue }
+                report.findings.append(
+                    Finding(
+                        .note, path(source.name),
+                        "\(before - left) records of \(source.name) are in another session of these archives: "
+                            + "read them in \(session)"))
+            }
+            let away = held(with: others.all).filter { !collectors.contains($0.collector) }
+            report.sources[index].held = away.isEmpty ? nil : away
+        }
+        return report
     }
 }
 
@@ -101,7 +265,10 @@ extension SessionReport {
             boundNanoseconds: copy.shift.boundNanoseconds, isMeasured: copy.shift.isMeasured,
             recordedSamples: 0,
             session: copy.manifest.session == session ? nil : copy.manifest.session)
-        guard copy.shift.isByCollectors else { return part }
+        guard copy.shift.isByCollectors else {
+            move(by: copy.shift)
+            return part
+        }
         var greatest: UInt64?
         var ends: (first: Int64, last: Int64)?
         for source in sources.indices {
@@ -131,6 +298,18 @@ extension SessionReport {
         part.skewPartsPerBillion = Int64(
             (change / Double(ends.last.clampedSubtracting(ends.first)) * 1e9).rounded())
         return part
+    }
+
+    /// Moves all times by a constant shift.
+    private mutating func move(by shift: SessionShift) {
+        guard shift.nanoseconds != 0 || shift.boundNanoseconds > 0 else { return }
+        for source in sources.indices {
+            for file in sources[source].files.indices {
+                sources[source].files[file].move(
+                    byNanoseconds: shift.nanoseconds, boundNanoseconds: shift.boundNanoseconds)
+            }
+            sources[source].clock.widen(by: Int64(clamping: shift.boundNanoseconds))
+        }
     }
 }
 

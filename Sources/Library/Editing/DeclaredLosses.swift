@@ -25,7 +25,8 @@ extension RecordingLibrary {
                     let place = places.first {
                         $0.collector == collector && $0.spool == held.spool
                     }
-                    lines.append(Self.line(held, place))
+                    lines.append(
+                        Self.loss(held, place, text: "declared lost by 'tributary lost'"))
                 }
                 try write(lines, of: key)
                 changed.append((key, own.lazy.map(\.records).clampedSum))
@@ -52,14 +53,30 @@ extension RecordingLibrary {
         return changed
     }
 
-    private static func line(_ held: HeldRecords, _ place: HeldRecords?) -> LedgerEntry {
+    /// Records of a source that a collector has acknowledged, and that none of several archives has.
+    /// - Returns: a line for each collector and spool, as if they had been declared lost.
+    func unfound(of source: SourceKey) throws(ArchiveError) -> [LedgerEntry] {
+        guard let merged else { return [] }
+        let unfound = try merged.unfound(of: source)
+        guard !unfound.isEmpty, let recorded = try recording(source.session).source(source.source)
+        else { return [] }
+        return try recorded.placed(unfound).map { held in
+            Self.loss(
+                held, held,
+                text: "\(held.collector) has acknowledged them, and no archive has them")
+        }
+    }
+
+    private static func loss(
+        _ held: HeldRecords, _ place: HeldRecords?, text: String
+    ) -> LedgerEntry {
         var line = LedgerEntry(kind: .gap, at: UTCTime(nanoseconds: SystemClock.utc.nowNanoseconds))
         line.cause = LedgerEntry.collectorLost
         line.collector = held.collector
         line.spool = held.spool
         line.ranges = Array(held.ranges.prefix(maximumRanges))
         line.samples = held.records
-        line.text = "declared lost by 'tributary lost'"
+        line.text = text
         // The capture time of the first of them is unknown.
         if let place, let end = place.endNanoseconds {
             let start = place.startNanoseconds ?? min(0, end)

@@ -26,9 +26,11 @@ package struct SiteArchives: Hashable, Sendable {
     ///   - readsViewers: whether there is a site's secret to ask viewers with.
     ///   - isForChanges: only where an archive can be changed: not in an object store, which its collector writes.
     ///   - identity: of the archive in a directory of this machine; nil: there is none.
+    ///   - isForbidden: whether a directory of this machine may not be read by this user.
     package init(
         _ collectors: [SiteCollector], endpoint: String?, readsViewers: Bool = false,
-        isForChanges: Bool = false, identity: (String) -> String? = Self.identity(of:)
+        isForChanges: Bool = false, identity: (String) -> String? = Self.identity(of:),
+        isForbidden: (String) -> Bool = { NamedPath.isForbidden(ArchiveLayout(root: $0).sessions) }
     ) {
         for collector in collectors {
             guard var report = collector.report else {
@@ -49,6 +51,12 @@ package struct SiteArchives: Hashable, Sendable {
             } else if let store = report.store, isReachable {
                 // Two collectors may upload into one bucket, which is read once.
                 if !places.contains(.bucket(store)) { places.append(.bucket(store)) }
+            } else if report.viewer == nil || !readsViewers, report.store == nil,
+                isForbidden(report.archive)
+            {
+                problems.append(
+                    "\(collector.name): the archive \(report.archive) may not be read: permission denied; it is left out: "
+                        + "run this as a user with read access to it")
             } else {
                 addViewer(
                     of: collector, report, readsViewers: readsViewers, isForChanges: isForChanges)

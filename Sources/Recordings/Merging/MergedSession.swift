@@ -26,17 +26,28 @@ package struct MergedSession: Sendable {
         }
     }
 
+    /// An archive's copy whose description cannot be read, so that the copy is left out.
+    package struct Damaged: Sendable {
+        /// Index of the archive.
+        package var member: Int
+        package var session: String
+        package var error: ArchiveError
+    }
+
     /// In the order of their names, parts last: the first one's timeline is used.
     package let copies: [Copy]
+    package let damaged: [Damaged]
     /// The merged description.
     package let manifest: SessionManifest
 
     /// - Parameters:
     ///   - copies: at least one, in the order of their names, parts last.
+    ///   - damaged: copies that are left out.
     ///   - isRecording: whether a collector is recording into an archive, by index; nil if unknown.
-    init(_ copies: [Copy], isRecording: (Int) -> Bool?) {
+    init(_ copies: [Copy], damaged: [Damaged] = [], isRecording: (Int) -> Bool?) {
         precondition(!copies.isEmpty)
         self.copies = copies
+        self.damaged = damaged
         var manifest = copies[0].manifest
         var sources: [String: SessionManifest.Source] = [:]
         for copy in copies {

@@ -34,7 +34,14 @@ package final class MergedStore: SegmentStore {
     let memory: MergeMemory
     private let waiting: StoreWaiting
     private let complain: @Sendable (String) -> Void
-    private let leftOut = Atomic(false)
+    private let leftOut: LeftOut
+
+    /// Whether something was left out, of a store and those made from it.
+    private final class LeftOut: Sendable {
+        private let isSet = Atomic(false)
+        var isAnything: Bool { isSet.load(ordering: .relaxed) }
+        func note() { isSet.store(true, ordering: .relaxed) }
+    }
 
     private struct State {
         var sessions: [String: MergedSession] = [:]
@@ -54,19 +61,28 @@ package final class MergedStore: SegmentStore {
         self.memory = memory
         self.waiting = waiting
         self.complain = complain
+        leftOut = LeftOut()
+    }
+
+    private init(of other: MergedStore, waiting: StoreWaiting) {
+        members = other.members
+        memory = other.memory
+        self.waiting = waiting
+        complain = other.complain
+        leftOut = other.leftOut
     }
 
     package var name: String { members.map(\.name).joined(separator: ", ") }
 
-    /// An archive could not be read, and was left out.
-    package var isIncomplete: Bool { leftOut.load(ordering: .relaxed) }
+    /// An archive, or a part of one, could not be read, and was left out. There was a line about it.
+    package var isIncomplete: Bool { leftOut.isAnything }
 
     /// Whether a line about an archive that does not answer is due.
     package func isDue(_ member: String) -> Bool { memory.isDue(member) }
 
     /// A store for which an unavailable archive is an error.
     package func strict() -> MergedStore {
-        MergedStore(members, memory: memory, waiting: .strict, complain: complain)
+        MergedStore(of: self, waiting: .strict)
     }
 
     /// Queries an archive; nil, with a complaint, if it cannot be read.
@@ -79,7 +95,7 @@ package final class MergedStore: SegmentStore {
             if error.isForStore, waiting == .strict { throw error }
             if error.code == ECANCELED { throw error }
             guard !error.isForAbsence else { return nil }
-            leftOut.store(true, ordering: .relaxed)
+            leftOut.note()
             if memory.isDue(members[member].name) {
                 complain("\(error); what else is in \(members[member].name) is left out")
             }
@@ -130,21 +146,25 @@ package final class MergedStore: SegmentStore {
         let whole = attachments.whole(of: name)
         let found = try self.copies(named: whole)
         guard !found.copies.isEmpty else {
-            throw found.failure
+            // What a description says is worth more than that there is none.
+            throw (found.damaged.last { !$0.error.isForAbsence } ?? found.damaged.last)?.error
                 ?? .system(
                     operation: "open the session", path: members[0].store.path(.session(name)),
                     errno: ENOENT)
         }
         var copies = found.copies.sorted { ($0.archive, $0.member) < ($1.archive, $1.member) }
+        var damaged = found.damaged
         for part in attachments.parts(of: whole) {
-            var own = try self.copies(named: part).copies
+            let others = try self.copies(named: part)
+            damaged += others.damaged
+            var own = others.copies
             for index in own.indices {
                 own[index].shift = attachments.place(of: part).map(SessionShift.init) ?? .none
             }
             copies += own.sorted { ($0.archive, $0.member) < ($1.archive, $1.member) }
         }
         if copies.count > 1 { copies = try placed(copies, of: whole) }
-        let session = MergedSession(copies) { isRecording($0) }
+        let session = MergedSession(copies, damaged: damaged) { isRecording($0) }
         state.withLock { state in
             state.sessions[whole] = session
             state.sessions[name] = session
@@ -152,12 +172,12 @@ package final class MergedStore: SegmentStore {
         return session
     }
 
-    /// The archives' sessions of a name.
-    private func copies(
+    /// The archives' sessions of a name, and those whose description cannot be read.
+    package func copies(
         named name: String
-    ) throws(ArchiveError) -> (copies: [MergedSession.Copy], failure: ArchiveError?) {
+    ) throws(ArchiveError) -> (copies: [MergedSession.Copy], damaged: [MergedSession.Damaged]) {
         var copies: [MergedSession.Copy] = []
-        var failure: ArchiveError?
+        var damaged: [MergedSession.Damaged] = []
         for member in members.indices {
             do throws(ArchiveError) {
                 let manifest = try SessionManifest(name, in: members[member].store)
@@ -172,16 +192,29 @@ package final class MergedStore: SegmentStore {
                         manifest: manifest, shift: .none))
             } catch {
                 if error.isForStore, waiting == .strict { throw error }
-                if !error.isForAbsence { failure = error }
-                guard !error.isForAbsence else { continue }
-                leftOut.store(true, ordering: .relaxed)
-                let archive = members[member].name
-                if memory.isDue(error.isForStore ? archive : "\(archive)/\(name)") {
-                    complain("\(error)")
-                }
+                if error.code == ECANCELED { throw error }
+                guard !error.isForAbsence || hasFolder(of: name, member) else { continue }
+                damaged.append(
+                    MergedSession.Damaged(member: member, session: name, error: error))
             }
         }
-        return (copies, failure)
+        // A folder in none of the archives with a description is no session.
+        for copy in damaged where !copies.isEmpty || !copy.error.isForAbsence {
+            leftOut.note()
+            let archive = members[copy.member].name
+            if memory.isDue(copy.error.isForStore ? archive : "\(archive)/\(name)") {
+                complain("\(copy.error); what \(archive) has of the session is left out")
+            }
+        }
+        return (copies, damaged)
+    }
+
+    /// Whether an archive has a directory for a session. A bucket gets the description after the media.
+    private func hasFolder(of session: String, _ member: Int) -> Bool {
+        guard let layout = members[member].layout, members[member].store is DirectoryStore,
+            ArchiveLayout.isValidName(session)
+        else { return false }
+        return FileSystem.isDirectory(layout.session(session))
     }
 
     /// Copies with their timeline shifts; copies of another session with the same name are omitted.
@@ -198,7 +231,7 @@ package final class MergedStore: SegmentStore {
                 copy.manifest.segmentNanoseconds == copies[0].manifest.segmentNanoseconds
                     || copy.manifest.session != name
             else {
-                leftOut.store(true, ordering: .relaxed)
+                leftOut.note()
                 if memory.isDue("\(members[copy.member].name)/\(name)") {
                     complain(
                         "\(members[copy.member].store.path(.session(name))) is another session with the name of that in "
@@ -524,7 +557,7 @@ package final class MergedStore: SegmentStore {
         if error.isForStore, waiting == .strict { throw error }
         guard error.isForContent || error.isForAbsence || error.isForEntry || error.isForStore
         else { throw error }
-        leftOut.store(true, ordering: .relaxed)
+        leftOut.note()
         if memory.isDue(file.state.path) { complain("\(error)") }
     }
 
@@ -597,9 +630,8 @@ package final class MergedStore: SegmentStore {
                 found[name] = try MergedFile(
                     path: path, joiner: joiner, inputs: inputs.map(\.file), placement: placement
                 ) { [self] () throws(ArchiveError) in
-                    try MergedStore(
-                        members, memory: memory, waiting: waiting, complain: complain
-                    ).chosen(of: source, named: section.name)
+                    try MergedStore(of: self, waiting: waiting)
+                        .chosen(of: source, named: section.name)
                 }
             } else {
                 found[name] = MergedFile(

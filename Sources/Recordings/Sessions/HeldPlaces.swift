@@ -9,7 +9,12 @@ extension RecordedSource {
     ///
     /// Their numbers are in the ledger; they are between the recorded samples with adjacent numbers.
     package func held() throws(ArchiveError) -> [HeldRecords] {
-        var held = HeldRecords.all(try ledgerEntries(), recorded: [:])
+        try placed(HeldRecords.all(try ledgerEntries(), recorded: [:]))
+    }
+
+    /// Records of the source that are in none of its files, located on the timeline by the adjacent numbers.
+    package func placed(_ records: [HeldRecords]) throws(ArchiveError) -> [HeldRecords] {
+        var held = records
         for index in held.indices.prefix(Self.maximumPlaced) {
             guard let spool = SpoolID(hexadecimal: held[index].spool),
                 let first = held[index].ranges.first?.first,

@@ -1,4 +1,4 @@
-import Archive
+package import Archive
 package import Media
 
 /// A ledger line about missing samples.
@@ -55,7 +55,7 @@ package struct RecordedGap: Hashable, Encodable, Sendable {
         text = "removed from the recording: \(lines.first?.cause ?? "unknown cause")"
     }
 
-    init?(_ entry: LedgerEntry) {
+    package init?(_ entry: LedgerEntry) {
         guard entry.kind == .gap else { return nil }
         track = TrackKind.allCases.first { $0.description == entry.track }
         startNanoseconds = entry.startNanoseconds

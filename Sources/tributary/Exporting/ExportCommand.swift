@@ -24,7 +24,8 @@ struct ExportCommand: RepeatingCommand {
             --layout grid shows several sources side by side, synchronised, with the session time in the picture. Its default size is at \
             most 1280x720, in the aspect ratio of the grid.
 
-            The file appears when it is complete; Ctrl-C leaves no file behind. Exit status 1 when the export failed.
+            The file appears when it is complete; Ctrl-C leaves no file behind. Exit status 1 when the export failed. Of several archives, \
+            one that cannot be read is left out, with a line: the file then has what the others have, and the exit status is 1.
             """)
 
     @OptionGroup var input: RecordedInput
@@ -158,21 +159,23 @@ struct ExportCommand: RepeatingCommand {
 
     func run() throws {
         let container = try container()
-        let (summary, session, name) = try LongWork.run("exporting") {
-            control -> (ExportSummary, String, String) in
-            let session = try input.session()
+        let (summary, session, name, finder) = try LongWork.run("exporting") {
+            control -> (ExportSummary, String, String, SessionFinder) in
+            let finder = try input.archive.finder()
+            let session = try input.session(finder)
             let paths = session.sources.flatMap { $0.files.map(\.path) }
             let file = try OutputFile(output, overwrites: overwrite, inputs: paths)
             if layout == .grid {
                 let (summary, names) = try grid(session, file, container, control)
-                return (summary, session.name, names)
+                return (summary, session.name, names, finder)
             }
             let chosen = try RecordedInput.source(source.first, in: session)
             let range = try input.ranges(of: [chosen], in: session, tracks: tracks)[0]
-            return (try single(range, file, container, control), session.name, chosen.name)
+            return (try single(range, file, container, control), session.name, chosen.name, finder)
         }
         try ExportReport(summary, file: output, session: session, source: name)
             .show(summary, json: json)
+        try finder.checkComplete()
     }
 
     private var tracks: Set<TrackKind> {

@@ -107,9 +107,10 @@ struct ExtractCommand: RepeatingCommand {
         if kind.isPicture, input.duration != nil || input.start != nil {
             throw UsageError("--start and --duration are not for pictures: use --at")
         }
-        let (summary, session, name, file) = try LongWork.run("extracting") {
-            control -> (ExportSummary, String, String, String) in
-            let session = try input.session()
+        let (summary, session, name, file, finder) = try LongWork.run("extracting") {
+            control -> (ExportSummary, String, String, String, SessionFinder) in
+            let finder = try input.archive.finder()
+            let session = try input.session(finder)
             let source = try RecordedInput.source(source, in: session)
             var range = try input.ranges(
                 of: [source], in: session, tracks: Set(TrackKind.allCases))[0]
@@ -125,12 +126,14 @@ struct ExtractCommand: RepeatingCommand {
                     try OutputFile(
                         file, overwrites: overwrite, inputs: source.files.map(\.path)))
             let summary = try extract(kind, range, target, control)
-            return (summary, session.name, source.name, file)
+            return (summary, session.name, source.name, file, finder)
         }
         // Standard output is the extract's own.
-        guard file != "-" else { return }
-        try ExportReport(summary, file: file, session: session, source: name)
-            .show(summary, json: json)
+        if file != "-" {
+            try ExportReport(summary, file: file, session: session, source: name)
+                .show(summary, json: json)
+        }
+        try finder.checkComplete()
     }
 
     private func defaultName(_ kind: Kind, _ range: ExportRange) -> String {

@@ -25,13 +25,13 @@ struct RecordedInput: ParsableArguments {
     var duration: TimeSpan?
 
     /// Opens the session.
-    func session() throws -> RecordedSession {
+    func session(_ finder: SessionFinder) throws -> RecordedSession {
         guard !inputs.isEmpty else {
             throw UsageError(
                 "no input: give a session, 'latest' or recordings; 'tributary ls' lists the sessions"
             )
         }
-        return try archive.finder().recording(inputs)
+        return try finder.recording(inputs)
     }
 
     /// The selected range of each of these sources.

@@ -8,13 +8,17 @@ import Recordings
 import Terminal
 
 /// `tributary mark`: bookmarked instants of a session.
-struct MarkCommand: ParsableCommand {
+struct MarkCommand: RepeatingCommand {
+    static let repeatableOptions: Set = ["archive"]
+
     static let configuration = CommandConfiguration(
         commandName: "mark",
         abstract: "Marks an instant of a session; without text, lists the marks.",
         discussion: """
             A mark has a time, a line of text, and an ID by which it is removed. The viewer's page shows marks on the timeline and \
             goes from one to the next. Without --at, the mark is at the present instant of a session that is being recorded.
+
+            --archive is repeatable to list the marks of several archives, and given once to set or remove one.
 
             With --catalog postgresql://… and without --archive, the mark is set in every archive of the site that has the session: \
             in directories of this machine, and with --site-token-file by the collectors behind their viewers (--group-commands).
@@ -42,7 +46,10 @@ struct MarkCommand: ParsableCommand {
     @Flag(help: "Print JSON.")
     var json = false
 
+    private var isReading: Bool { text == nil && remove.isEmpty }
+
     func validate() throws {
+        if !isReading { try archive.validateForChange() }
         if text == nil, at != nil || source != nil {
             throw ValidationError(
                 "--at and --source need a text: tributary mark SESSION 'TEXT' --at 1:23.5")
@@ -81,19 +88,26 @@ struct MarkCommand: ParsableCommand {
             let marks: [SessionMarks.Mark]
             if let site {
                 marks = try change(before, site, place, mark).marks
+            } else if isReading {
+                marks = before.marks
             } else {
                 try change(library, name, mark)
                 marks = library.marks(name).marks
             }
             if json {
-                return try JSONOutput.print(
-                    marks.map { MarkListing($0, zero: manifest.zeroTime) })
+                try JSONOutput.print(marks.map { MarkListing($0, zero: manifest.zeroTime) })
+            } else {
+                show(marks)
             }
-            for mark in marks {
-                let time = TimelinePoint.text(mark.atNanoseconds)
-                let source = mark.source.map { "  [\($0)]" } ?? ""
-                print("\(mark.id)  \(time)\(source)  \(oneLine(mark.text))")
-            }
+            if isReading { try finder.checkComplete() }
+        }
+    }
+
+    private func show(_ marks: [SessionMarks.Mark]) {
+        for mark in marks {
+            let time = TimelinePoint.text(mark.atNanoseconds)
+            let source = mark.source.map { "  [\($0)]" } ?? ""
+            print("\(mark.id)  \(time)\(source)  \(oneLine(mark.text))")
         }
     }
 

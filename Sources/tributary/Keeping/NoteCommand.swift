@@ -7,13 +7,19 @@ import Recordings
 import Terminal
 
 /// `tributary note`: labels of a session.
-struct NoteCommand: ErasingCommand {
+struct NoteCommand: ErasingCommand, RepeatingCommand {
     static let erasableOptions: Set = ["name", "note"]
+    static let repeatableOptions: Set = ["archive"]
+
     static let configuration = CommandConfiguration(
         commandName: "note",
-        abstract: "Sets the name, tags and note of a session; without options, shows them.")
+        abstract: "Sets the name, tags and note of a session; without options, shows them.",
+        discussion: """
+            --archive is repeatable to show the labels of several archives: the name and the note of the first one by name that has \
+            any, and the tags of all. Given once to change them.
+            """)
 
-    @OptionGroup var archive: DirectoryOptions
+    @OptionGroup var archive: DirectoriesOptions
     @OptionGroup var catalog: CatalogOptions
 
     @Argument(help: "A session, or 'latest'.")
@@ -38,7 +44,10 @@ struct NoteCommand: ErasingCommand {
         try SessionEdit(name: name, note: note, addedTags: tag, removedTags: untag)
     }
 
+    private var isReading: Bool { name == nil && note == nil && tag.isEmpty && untag.isEmpty }
+
     func validate() throws {
+        if !isReading { try archive.validateForChange() }
         do throws(SessionEdit.Flaw) {
             _ = try edit()
         } catch {
@@ -63,19 +72,33 @@ struct NoteCommand: ErasingCommand {
 
     func run() throws {
         try withArchiveErrors {
-            let place = try archive.finder(
-                try catalog.forWriting("tributary")
-            ).session(named: session)
-            let session = place.name
-            let (notes, hasChanged) = try place.library.apply(try edit(), to: session)
-            if hasChanged { CollectorControl.tellChange(of: session, in: place.library.layout) }
-            if json { return try JSONOutput.print(notes) }
-            print("session  \(session)")
-            if let name = notes.name { print("name     \(oneLine(name))") }
-            if !notes.tags.isEmpty {
-                print("tags     \(oneLine(notes.tags.joined(separator: ", ")))")
+            let finder = archive.finder(try catalog.forWriting("tributary"))
+            let place = try finder.session(named: session)
+            let notes: SessionNotes
+            if isReading, !place.library.members.isEmpty {
+                notes = place.library.labels(place.name)
+            } else {
+                let (changed, hasChanged) = try place.library.apply(try edit(), to: place.name)
+                if hasChanged {
+                    CollectorControl.tellChange(of: place.name, in: place.library.layout)
+                }
+                notes = changed
             }
-            if let note = notes.note { print("note     \(note)") }
+            if json {
+                try JSONOutput.print(notes)
+            } else {
+                show(notes, of: place.name)
+            }
+            if isReading { try finder.checkComplete() }
         }
+    }
+
+    private func show(_ notes: SessionNotes, of session: String) {
+        print("session  \(session)")
+        if let name = notes.name { print("name     \(oneLine(name))") }
+        if !notes.tags.isEmpty {
+            print("tags     \(oneLine(notes.tags.joined(separator: ", ")))")
+        }
+        if let note = notes.note { print("note     \(note)") }
     }
 }

@@ -75,8 +75,8 @@ struct RetimeCommand: RepeatingCommand {
         if others.isEmpty, !undo {
             let found = try archive.siteDirectories(catalog)
             found.problems.forEach { Program.complain($0) }
-            let own = NamedPath.resolved(archive.archives[0])
-            others = found.paths.filter { NamedPath.resolved($0) != own }
+            let own = NamedPath.identity(archive.archives[0])
+            others = found.paths.filter { NamedPath.identity($0) != own }
         }
         let finder = SessionFinder(first, catalog: catalog) { Program.complain($0) }
         guard !others.isEmpty, !undo else { return (try finder.session(named: session), []) }

@@ -39,8 +39,11 @@ struct TopCommand: ParsableCommand {
             """)
 
     // With --http, the archive may be anywhere.
-    @Option(help: ArgumentHelp("Directory of the recordings.", valueName: "dir"))
-    var archive = "./recordings"
+    @Option(
+        name: .customLong("archive"),
+        help: ArgumentHelp(
+            "Directory of the recordings. (default: ./recordings)", valueName: "dir"))
+    var given: [String] = []
 
     @Option(
         help: ArgumentHelp(
@@ -67,6 +70,10 @@ struct TopCommand: ParsableCommand {
             throw ValidationError("--interval \(interval) is out of range: use 200ms to 1h")
         }
         guard http?.port != 0 else { throw ValidationError("--http needs a port other than 0") }
+        // An archive in the environment is not used with these.
+        if given.count > 1 || (http == nil && !site), let flaw = OneArchive.flaw(given) {
+            throw ValidationError(flaw)
+        }
         // A catalog without --site, and --http with --site, are not errors: they may come from the environment.
         guard try !site || catalog.forReading("tributary").server != nil else {
             throw ValidationError(
@@ -103,6 +110,7 @@ struct TopCommand: ParsableCommand {
         }
     }
 
+    private var archive: String { given.first ?? OneArchive.usual }
     private var place: String { http.map { "http://\($0)" } ?? archive }
 
     private func look(_ server: (any CatalogServer)?) throws -> Subject {

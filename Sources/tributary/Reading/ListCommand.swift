@@ -61,7 +61,8 @@ struct ListCommand: RepeatingCommand {
             guard let session else {
                 // Local sessions are listed without the store, too.
                 let finder = try archive.finder(waiting: .lenient)
-                return try listSessions(of: try finder.library())
+                try listSessions(of: try finder.library())
+                return try finder.checkComplete()
             }
             let finder = try archive.finder()
             if case .archive(let library) = try finder.place(session) {
@@ -71,6 +72,7 @@ struct ListCommand: RepeatingCommand {
                 throw UsageError("--tag filters sessions: leave out '\(session)'")
             }
             try listSegments(of: try finder.oneSession(session))
+            try finder.checkComplete()
         }
     }
 
@@ -93,8 +95,6 @@ struct ListCommand: RepeatingCommand {
         } else {
             show(sessions)
         }
-        // The line about it is already printed.
-        if library.isIncomplete { throw ExitCode.failure }
     }
 
     private func show(_ rows: [SessionListing]) {

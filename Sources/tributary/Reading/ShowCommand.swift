@@ -30,15 +30,24 @@ struct ShowCommand: RepeatingCommand {
 
     func run() throws {
         try withArchiveErrors {
-            let place = try archive.finder().oneSession(session)
+            let finder = try archive.finder()
+            let place = try finder.oneSession(session)
             let (details, report) = try place.library.details(of: place.name)
-            if json { return try JSONOutput.print(details) }
-            show(details, report, try place.library.manifest(place.name))
+            if json {
+                try JSONOutput.print(details)
+            } else {
+                show(
+                    details, report, try place.library.manifest(place.name),
+                    isComplete: !finder.isIncomplete)
+            }
+            try finder.checkComplete()
         }
     }
 
+    /// - Parameter isComplete: whether every archive was read.
     private func show(
-        _ shown: SessionDetails, _ report: SessionReport, _ manifest: SessionManifest
+        _ shown: SessionDetails, _ report: SessionReport, _ manifest: SessionManifest,
+        isComplete: Bool
     ) {
         let state = SessionStateText.of(
             shown.state, isCollectorRunning: shown.isCollectorRunning)
@@ -72,7 +81,8 @@ struct ShowCommand: RepeatingCommand {
             print("")
             show(
                 source, previewOf: previews.source(of: source.name),
-                manifest.sources.first { $0.name == source.name }, zero: manifest.zeroTime)
+                manifest.sources.first { $0.name == source.name }, zero: manifest.zeroTime,
+                notes: report.findings.filter { $0.severity == .note }, isComplete: isComplete)
         }
         if let line = SideBySide.line(report) {
             print("")
@@ -82,7 +92,7 @@ struct ShowCommand: RepeatingCommand {
 
     private func show(
         _ source: SessionReport.Source, previewOf main: String?,
-        _ entry: SessionManifest.Source?, zero: UTCTime
+        _ entry: SessionManifest.Source?, zero: UTCTime, notes: [Finding], isComplete: Bool
     ) {
         let from = entry.map { " from \($0.agent) at \($0.address)" } ?? ""
         let role = main.map { ", preview of \($0)" } ?? ""
@@ -97,8 +107,11 @@ struct ShowCommand: RepeatingCommand {
         for file in source.files { table.add(Self.row(file)) }
         table.lines().forEach { print($0) }
         show(source.clock, source.files)
-        GapText.lines(source.gaps, zero: zero).forEach { print("  \($0)") }
+        GapText.lines(source.gaps, zero: zero, isComplete: isComplete).forEach { print("  \($0)") }
         HeldText.lines(source.held ?? []).forEach { print("  \($0)") }
+        for finding in notes where Path.name(of: finding.path) == source.name {
+            print("  \(oneLine(finding.text))")
+        }
         if let copies = source.copies {
             print("  \(copies) records are copies in another archive, each read once")
         }

@@ -30,8 +30,8 @@ struct SyncVerification {
     let options: SyncOptions
     let archive: ArchiveOptions
 
-    /// Measures and prints; whether everything is accepted.
-    func run(_ what: [String], json: Bool) throws -> Bool {
+    /// Measures and prints; whether everything is accepted, and whether every archive was read.
+    func run(_ what: [String], json: Bool) throws -> (isAccepted: Bool, isComplete: Bool) {
         CodecLibrary.keepOffTerminal()
         var measured: [Measured] = []
         let finder = try archive.finder()
@@ -57,13 +57,13 @@ struct SyncVerification {
         } else {
             for each in measured { SyncText.lines(each.subject, each.report).forEach { print($0) } }
         }
-        return accepted
+        return (accepted, !finder.isIncomplete)
     }
 
     /// A session's sources lie on its timeline: a file's zero is where its segment begins.
     private func measure(_ place: SessionPlace) throws -> Measured {
         let session = place.name
-        if let copies = try place.library.copies(of: session) {
+        if let copies = try place.library.measuredCopies(of: session) {
             return try measure(session, copies)
         }
         let layout = try place.library.files(of: session, to: "measure time")
@@ -94,17 +94,19 @@ struct SyncVerification {
                         + "all its files in one: 'tributary store fetch \(session)' brings them there"
                 )
             }
-            for name in try layout.sourceNames(session) {
-                let files = try layout.segmentPaths(session, name).map { path in
+            for name in try layout.sourceNames(copy.session) {
+                let files = try layout.segmentPaths(copy.session, name).map { path in
                     try file(path, sessionZero: copy.zero)
                 }
                 guard !files.isEmpty else { continue }
                 let isOnce =
                     try copies.count { other in
-                        try other.layout?.sourceNames(session).contains(name) == true
+                        try other.layout?.sourceNames(other.session).contains(name) == true
                     } == 1
+                // An archive may have the session and a part of it.
+                let part = copy.session == session ? "" : ", \(copy.session)"
                 var source = try observe(
-                    name, files, as: isOnce ? name : "\(name) (\(copy.archive))")
+                    name, files, as: isOnce ? name : "\(name) (\(copy.archive)\(part))")
                 source.observations.move { copy.shift.at($0).nanoseconds }
                 source.bounds.move { time in
                     let shift = copy.shift.at(time)

@@ -1,6 +1,7 @@
 import Archive
 import ArgumentParser
 import ExportCore
+import Glibc
 import JSON
 import Library
 import Recordings
@@ -22,7 +23,8 @@ struct VerifyCommand: RepeatingCommand {
             by being incomplete.
 
             With several archives, each file is checked where it is, and sequence numbers over all of them: copies are counted, and what one \
-            archive lacks is missing only if no other one has it.
+            archive lacks is missing only if no other one has it. An archive that cannot be read is left out, with a line; the others \
+            are checked, and the exit status is 1.
 
             With --decode, the pictures of recordings are decoded too, from each picture at which decoding can start to the next one. A \
             picture that does not decode is damage. That takes about as long as playing the recordings at full speed.
@@ -51,8 +53,17 @@ struct VerifyCommand: RepeatingCommand {
     /// Everything that was checked.
     private struct Report: Encodable {
         var isIntact: Bool
+        /// Whether every archive and session could be read.
+        var isComplete: Bool
         var sessions: [SessionReport]
         var files: [FileReport]
+    }
+
+    /// A session's report.
+    private struct Checked {
+        var report: SessionReport
+        /// Whether every archive was read for it.
+        var isComplete: Bool
     }
 
     func validate() throws {
@@ -63,7 +74,7 @@ struct VerifyCommand: RepeatingCommand {
 
     func run() throws {
         if time.sync { return try measure() }
-        let report = try withArchiveErrors {
+        let (sessions, report) = try withArchiveErrors {
             try decode
                 ? LongWork.run("decoding") { try check($0) }
                 : check(nil)
@@ -71,27 +82,34 @@ struct VerifyCommand: RepeatingCommand {
         if json {
             try JSONOutput.print(report)
         } else {
-            show(report)
+            show(sessions, report.files)
         }
         if !report.isIntact { throw ExitCode(ExitStatus.failure) }
     }
 
     private func measure() throws {
         let verification = SyncVerification(options: time, archive: archive)
-        let isAccepted = try withArchiveErrors { try verification.run(what, json: json) }
-        if !isAccepted { throw ExitCode(ExitStatus.failure) }
+        let (isAccepted, isComplete) = try withArchiveErrors {
+            try verification.run(what, json: json)
+        }
+        if !isAccepted || !isComplete { throw ExitCode(ExitStatus.failure) }
     }
 
     /// - Parameter control: of the decoding; nil: nothing is decoded.
-    private func check(_ control: WorkControl?) throws -> Report {
-        var sessions: [SessionReport] = []
+    private func check(_ control: WorkControl?) throws -> ([Checked], Report) {
+        var sessions: [Checked] = []
         var files: [FileReport] = []
+        var hasUnread = false
         // Shared, so that listings of a store are cached.
         let finder = try archive.finder()
         let wanted = what.isEmpty ? try finder.library().sessionNames() : what
         if wanted.isEmpty { throw LibraryError.empty(archive: finder.archive) }
         for name in wanted {
-            let (paths, found) = try finder.subjects(name)
+            // An entry of the list need not be a session that can be found.
+            let (paths, found) =
+                what.isEmpty
+                ? ([], [SessionPlace(name: name, library: try finder.library())])
+                : try finder.subjects(name)
             for path in paths {
                 var report = FileVerifier.verify(path).report
                 if let control {
@@ -108,13 +126,30 @@ struct VerifyCommand: RepeatingCommand {
                 files.append(report)
             }
             for place in found {
-                var report = try place.library.verification(of: place.name)
-                if let control { try decode(place, into: &report, control) }
-                sessions.append(report)
+                do {
+                    var report = try place.library.verification(of: place.name)
+                    if let control { try decode(place, into: &report, control) }
+                    sessions.append(
+                        Checked(report: report, isComplete: !place.library.isIncomplete))
+                } catch let error as ArchiveError
+                    where (wanted.count > 1 || found.count > 1) && !error.isForStore
+                    && error.code != ECANCELED
+                {
+                    // The others can be checked.
+                    Program.complain("\(error); \(place.name) is not checked")
+                    hasUnread = true
+                }
             }
         }
-        let isIntact = sessions.allSatisfy(\.isIntact) && files.allSatisfy(\.isIntact)
-        return Report(isIntact: isIntact, sessions: sessions, files: files)
+        let isComplete = !hasUnread && !finder.isIncomplete
+        let isIntact =
+            isComplete && sessions.allSatisfy(\.report.isIntact) && files.allSatisfy(\.isIntact)
+        return (
+            sessions,
+            Report(
+                isIntact: isIntact, isComplete: isComplete, sessions: sessions.map(\.report),
+                files: files)
+        )
     }
 
     /// Adds the results of decoding to the reports of a session's files.
@@ -136,15 +171,15 @@ struct VerifyCommand: RepeatingCommand {
         }
     }
 
-    private func show(_ report: Report) {
-        for session in report.sessions {
-            for source in session.sources {
+    private func show(_ sessions: [Checked], _ files: [FileReport]) {
+        for session in sessions {
+            for source in session.report.sources {
                 for file in source.files { print(ReportText.line(file)) }
             }
-            session.allFindings.forEach { print(ReportText.line($0)) }
-            print(ReportText.summary(session))
+            session.report.allFindings.forEach { print(ReportText.line($0)) }
+            print(ReportText.summary(session.report, isComplete: session.isComplete))
         }
-        for file in report.files {
+        for file in files {
             print(ReportText.line(file))
             file.findings.forEach { print(ReportText.line($0)) }
         }

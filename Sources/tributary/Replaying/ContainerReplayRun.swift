@@ -23,7 +23,7 @@ struct ContainerTarget {
     /// The reason why the argument is invalid, on one line; nil if it is valid.
     static func flaw(_ text: String) -> String? {
         ContainerTarget(text) == nil
-            ? "'\(text)' is not a destination: use a collector (tcp://ADDRESS:PORT), -, a file (.ts, .mkv, .mp4) or a stream URL (udp://, rtsp://, srt://, rtmp://)"
+            ? "'\(StreamURL.name(text))' is not a destination: use a collector (tcp://ADDRESS:PORT), -, a file (.ts, .mkv, .mp4) or a stream URL (udp://, rtsp://, srt://, rtmp://)"
             : nil
     }
 
@@ -46,10 +46,11 @@ struct ContainerTarget {
 enum ContainerReplayRun {
     static func run(_ input: ReplayInput, _ command: ReplayCommand, console: Console) throws {
         guard let target = ContainerTarget(command.to) else {
-            throw UsageError("--to \(command.to) is not a destination")
+            throw UsageError("--to \(StreamURL.name(command.to)) is not a destination")
         }
         guard !input.recorded.isEmpty else {
-            throw UsageError("--to \(command.to): a spool can only be replayed to a collector")
+            throw UsageError(
+                "--to \(StreamURL.name(command.to)): a spool can only be replayed to a collector")
         }
         if command.keepTime {
             throw UsageError(
@@ -92,13 +93,17 @@ enum ContainerReplayRun {
                 control.status, input: input, seconds: (ContinuousClock().now - began) / .seconds(1)
             )
             if target.isFile {
-                if command.json { return try JSONOutput.print(report) }
-                print(report.line)
-                for note in report.notes { print("  note: \(note)") }
+                if command.json {
+                    try JSONOutput.print(report)
+                } else {
+                    print(report.line)
+                    for note in report.notes { print("  note: \(note)") }
+                }
             } else {
                 // Standard output may be the stream itself.
                 console.line(report.line)
             }
+            try input.checkComplete()
         } catch let error as ReplayError {
             throw Failure("\(error)")
         }

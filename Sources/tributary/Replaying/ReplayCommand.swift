@@ -34,6 +34,8 @@ struct ReplayCommand: RepeatingCommand {
             was sent; a second Ctrl-C does not wait. Exit status 77 when the collector does not admit this machine's key.
             """)
 
+    private static let defaultCollector = "tcp://127.0.0.1:5550"
+
     @OptionGroup var archive: ArchiveOptions
 
     @Argument(help: ArgumentHelp("A session or files.", valueName: "input"))
@@ -44,7 +46,13 @@ struct ReplayCommand: RepeatingCommand {
             Destination: a collector (tcp://ADDRESS:PORT or ipc://PATH), a file (.ts .mkv .mp4 …), - for MPEG-TS on standard output, or \
             a stream URL of libavformat (udp://, rtsp://, srt://, rtmp://).
             """)
-    var to = "tcp://127.0.0.1:5550"
+    var to = Self.defaultCollector
+
+    @Option(
+        help: ArgumentHelp(
+            "File whose first line is a stream URL, instead of --to: a stream key in --to can be read by every user (ps).",
+            valueName: "file"))
+    var urlFile: String?
 
     @Option(
         help: ArgumentHelp(
@@ -93,13 +101,27 @@ struct ReplayCommand: RepeatingCommand {
         } else if let flaw = ContainerTarget.flaw(to) {
             throw ValidationError("--to: \(flaw)")
         }
-        if overwrite, ContainerTarget(to)?.isFile != true {
-            throw ValidationError("--overwrite needs a file: --to \(to) is not a file")
+        if overwrite, urlFile != nil || ContainerTarget(to)?.isFile != true {
+            throw ValidationError(
+                "--overwrite needs a file: --to \(StreamURL.name(to)) is not a file")
         }
+        if urlFile != nil, to != Self.defaultCollector {
+            throw ValidationError("give --to or --url-file, not both")
+        }
+        if let flaw = StreamURL.flaw(onCommandLine: to) { throw ValidationError(flaw) }
         try keys.validate()
     }
 
-    func run() throws {
+    mutating func run() throws {
+        if let urlFile {
+            to = try StreamURL.read(file: urlFile)
+            guard to.contains("://"), !ContainerTarget.isCollector(to), ContainerTarget(to) != nil
+            else {
+                throw UsageError(
+                    "the URL in --url-file \(urlFile) must begin with srt://, rtmp://, rtsp:// or udp://"
+                )
+            }
+        }
         let console = log.console
         var logger = Logger(label: "replay") { _ in LineLogHandler(console: console) }
         logger.logLevel = log.verbose ? .debug : .notice
@@ -136,6 +158,7 @@ struct ReplayCommand: RepeatingCommand {
                 control.status, input: input, seconds: (ContinuousClock().now - began) / .seconds(1)
             )
             if json { try JSONOutput.print(report) } else { print(report.line) }
+            try input.checkComplete()
         } catch let error as ReplayError {
             throw Failure("\(error)", exitStatus: error.exitStatus)
         }

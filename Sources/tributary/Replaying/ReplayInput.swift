@@ -21,21 +21,29 @@ struct ReplayInput: Sendable {
     /// The sources from their beginning.
     let players: @Sendable () throws(ReplayError) -> [any SourcePlayer]
 
+    /// By which the recording was found; nil: a spool.
+    private let finder: SessionFinder?
+
+    /// Ends a replay that has played what it can.
+    /// - Throws: the exit status, if an archive was left out.
+    func checkComplete() throws { try finder?.checkComplete() }
+
     init(_ command: ReplayCommand) throws {
         if command.inputs.count == 1, SpoolInput.isSpool(command.inputs[0]) {
             try self.init(spool: command.inputs[0], command)
         } else {
-            try self.init(session: try Self.session(command), command)
+            let (finder, session) = try withArchiveErrors {
+                let finder = try command.archive.finder()
+                return (finder, try finder.recording(command.inputs))
+            }
+            try self.init(session: session, of: finder, command)
         }
     }
 
-    private static func session(_ command: ReplayCommand) throws -> RecordedSession {
-        try withArchiveErrors { () -> RecordedSession in
-            try command.archive.finder().recording(command.inputs)
-        }
-    }
-
-    private init(session: RecordedSession, _ command: ReplayCommand) throws {
+    private init(
+        session: RecordedSession, of finder: SessionFinder, _ command: ReplayCommand
+    ) throws {
+        self.finder = finder
         let zero = session.zero.nanoseconds
         let from = command.from?.sessionNanoseconds(zeroUTCNanoseconds: zero)
         let until = command.until?.sessionNanoseconds(zeroUTCNanoseconds: zero)
@@ -83,6 +91,7 @@ struct ReplayInput: Sendable {
             throw Failure("no source '\(other)' in \(spool): it holds \(name)")
         }
         self.name = name
+        finder = nil
         zeroUTCNanoseconds = nil
         sources = [name]
         recorded = []

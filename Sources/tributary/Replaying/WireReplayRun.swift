@@ -49,7 +49,8 @@ enum WireReplayRun {
     private static func check(_ command: ReplayCommand) throws {
         guard ContainerTarget.isCollector(command.to) else {
             throw UsageError(
-                "--to \(command.to): a wire recording can only be replayed to a collector")
+                "--to \(StreamURL.name(command.to)): a wire recording can only be replayed to a collector"
+            )
         }
         let others: [(Bool, String)] = [
             (!command.source.isEmpty, "--source"), (command.from != nil, "--from"),

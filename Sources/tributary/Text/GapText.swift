@@ -8,8 +8,10 @@ enum GapText {
     /// A gap that is shorter rounds to 0.000 s: such gaps share a line.
     private static let shortestNanoseconds: UInt64 = 500_000
 
-    /// - Parameter zero: the session's, for times of day.
-    static func lines(_ gaps: [LedgerEntry], zero: UTCTime) -> [String] {
+    /// - Parameters:
+    ///   - zero: the session's, for times of day.
+    ///   - isComplete: whether every archive was read.
+    static func lines(_ gaps: [LedgerEntry], zero: UTCTime, isComplete: Bool) -> [String] {
         let long = gaps.filter { !isShort($0) }
         let short = gaps.filter(isShort)
         var lines = long.map { "missing: \(text($0, zero))" }
@@ -20,7 +22,8 @@ enum GapText {
             let lost = samples == 0 ? "no samples lost" : "\(samples) samples"
             lines.append("missing: \(count) of less than a millisecond, \(lost) (\(causes))")
         }
-        return lines.isEmpty ? ["nothing missing"] : lines
+        guard lines.isEmpty else { return lines }
+        return [isComplete ? "nothing missing" : "nothing missing in the archives that were read"]
     }
 
     private static func isShort(_ gap: LedgerEntry) -> Bool {

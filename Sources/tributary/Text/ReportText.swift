@@ -31,18 +31,22 @@ enum ReportText {
     }
 
     /// A session's verdict.
-    static func summary(_ session: SessionReport) -> String {
+    /// - Parameter isComplete: whether every archive was read.
+    static func summary(_ session: SessionReport, isComplete: Bool) -> String {
         let files = session.sources.reduce(0) { $0 + $1.files.count }
         let recorded = session.sources.map(\.recordedSamples).clampedSum
         let lost = session.sources.map(\.lostSamples).clampedSum
         let bytes = session.sources.flatMap(\.files).reduce(0) { $0 + $1.digestedBytes }
         let verdict =
             session.isIntact
-            ? "intact" : session.hasWholeMedia ? "media intact, TIMES DAMAGED" : "DAMAGED"
+            ? isComplete ? "intact" : "NOT COMPLETELY READ"
+            : session.hasWholeMedia ? "media intact, TIMES DAMAGED" : "DAMAGED"
         return
             "session \(session.session): \(verdict); \(sources(session)), \(files) files, "
             + "\(recorded) samples recorded, \(ByteCount(Int64(bytes))) of media as sent; "
-            + missing(session, lost) + HeldText.summary(session)
+            + missing(session, lost)
+            + (isComplete || !session.isIntact ? "" : " in the archives that were read")
+            + HeldText.summary(session)
     }
 
     /// `2 sources`, `2 sources and 1 preview`.
