@@ -1,4 +1,4 @@
-import Control
+import Devices
 import Encoding
 package import Logging
 import Media
@@ -20,13 +20,12 @@ package final class Agent: Sendable {
     }
 
     private let settings: UplinkSettings
-    private let uplink: Uplink
+    let uplink: Uplink
     private let desk: CommandQueue
     private let capture: CaptureSession
     private let sink: UplinkSink
     private let logger: Logger
     private let isCapturing = Atomic(false)
-    private let control = Mutex<ControlServer?>(nil)
 
     /// Nothing is opened yet.
     /// - Parameter shared: see ``CaptureSession``.
@@ -45,20 +44,17 @@ package final class Agent: Sendable {
         ) { uplink.status }
         uplink.askWhetherStopped { [weak capture] in capture?.isPaused ?? false }
         // A camera without keyframe requests, or a source without video, is not an error: the viewer waits for the next keyframe.
-        uplink.tellOfWatchers { [desk] in desk.submit(.keyframe, from: "a viewer") { _, _ in } }
+        uplink.tellOfWatchers { [weak desk] in
+            desk?.submit(.keyframe, from: "a viewer") { _, _ in }
+        }
     }
 
-    /// Captures and sends until the capture has ended and everything is persisted. Blocks its thread.
+    /// Captures and sends until the capture has ended and everything is persisted, and releases the spool. Blocks its thread.
     /// - Throws: when a source or an encoder cannot be opened as asked; nothing has been sent then.
     package func run() throws(CaptureError) -> Outcome {
-        listen()
-        defer {
-            let control = control.withLock { control in
-                defer { control = nil }
-                return control
-            }
-            control?.stop()
-        }
+        defer { uplink.close() }
+        let control = openControl()
+        defer { control?.close() }
         obeyCollector()
         defer { desk.close() }
         try capture.start()
@@ -78,53 +74,27 @@ package final class Agent: Sendable {
         }
     }
 
-    /// Opens the control socket, unless it is open. The socket is created with a changed umask(2), which is process-wide: no other
-    /// thread may create files during the call.
-    package func listen() {
-        guard control.withLock({ $0 == nil }) else { return }
-        let opened = openControl()
-        control.withLock { $0 = opened }
-    }
-
-    /// Opens the control socket; nil and a log line on failure, because recording does not depend on it.
-    private func openControl() -> ControlServer? {
+    /// Opens the control socket; nil: none is configured, or it cannot be opened.
+    private func openControl() -> SourceControl? {
         guard let path = settings.controlPath else { return nil }
-        do throws(ControlSocketError) {
-            let questions = Mutex<ControlServer?>(nil)
-            let control = try ControlServer { [desk, settings] in
-                guard let server = questions.withLock({ $0 }) else { return }
-                for question in server.takeQuestions() {
-                    Self.follow(question, desk: desk, source: settings.sourceName)
-                }
-            }
-            questions.withLock { $0 = control }
-            try control.start(at: path)
-            return control
-        } catch {
-            logger.warning(
-                "no control socket, so this agent takes no local commands: \(path): \(error); use another --control-socket"
-            )
-            return nil
+        return SourceControl(at: path, source: settings.sourceName, logger: logger) {
+            [desk] request, answer in
+            desk.submit(request, from: "a local command", answer: answer)
         }
     }
 
-    private static func follow(
-        _ question: ControlServer.Question, desk: CommandQueue, source: String
-    ) {
-        switch question.request.request {
-        case .command(let request, let name) where name == nil || name == source:
-            desk.submit(request, from: "a local command") { reply, payload in
-                question.answer(.report(reply, payload: payload))
-            }
-        case .command:
-            question.answer(.failure(.malformed, "this agent sends the source \(source)"))
-        case .stopSession, .sessionChanged, .changeSession, .drain, .status, .unknown:
-            question.answer(.failure(.unknownRequest, "unknown request"))
-        }
+    /// Executes a local command, if the capture has begun.
+    /// - Returns: whether it will be answered.
+    func follow(_ request: CommandRequest, answer: @escaping CommandQueue.Answer) -> Bool {
+        guard isCapturing.load(ordering: .acquiring) else { return false }
+        desk.submit(request, from: "a local command", answer: answer)
+        return true
     }
 
     private func obeyCollector() {
-        uplink.obey { [desk, uplink] command in
+        // The uplink keeps this closure, and the queue keeps the uplink.
+        uplink.obey { [weak desk, weak uplink] command in
+            guard let desk, let uplink else { return }
             desk.submit(command.request, from: "the collector") { reply, payload in
                 uplink.answer(
                     Report(id: command.id, source: command.source, reply: reply), payload: payload)
@@ -173,6 +143,8 @@ package final class Agent: Sendable {
 private final class UplinkSink: CaptureSink {
     private let uplink: Uplink
     private let logger: Logger
+    private let clock = MonotonicClock()
+    private let budget = Mutex(CaptureLogBudget())
     private let ending = Mutex<CaptureEnd?>(nil)
     private let note = Mutex<String?>(nil)
 
@@ -187,26 +159,34 @@ private final class UplinkSink: CaptureSink {
     func formats(_ formats: [TrackFormat]) { uplink.begin(formats: formats) }
 
     func formatChanged(_ format: TrackFormat) {
-        logger.info("now \(format.summary)")
+        log(.note, .info, "now \(format.summary)")
         uplink.formatChanged(format)
     }
 
-    func sample(_ sample: EncodedSample) { uplink.offer(sample) }
+    func sample(_ sample: EncodedSample) {
+        if let flaw = sample.flaw {
+            log(.gap(samples: 1), .warning, "a \(sample.track) sample is lost: \(flaw)")
+        } else {
+            logSummary()
+        }
+        uplink.offer(sample)
+    }
 
     func lost(_ loss: CaptureLoss) {
+        let subject = CaptureLogBudget.Subject.gap(samples: loss.samples)
         if loss.samples > 0 {
-            logger.warning("\(loss.samples) \(loss.track) samples lost: \(loss.text)")
+            log(subject, .warning, "\(loss.samples) \(loss.track) samples lost: \(loss.text)")
         } else if loss.durationNanoseconds > 0 {
-            logger.warning("\(loss.track) lost: \(loss.text)")
+            log(subject, .warning, "\(loss.track) lost: \(loss.text)")
         } else {
-            // A note about the times, not a loss.
-            logger.warning("\(loss.track): \(loss.text)")
+            // A note about the times, not a loss; the ledger has it as a gap.
+            log(subject, .warning, "\(loss.track): \(loss.text)")
         }
         uplink.offer(Loss(loss))
     }
 
     func noted(_ line: String) {
-        logger.warning("\(line)")
+        log(.note, .warning, line)
         note.withLock { $0 = line }
     }
 
@@ -222,6 +202,7 @@ private final class UplinkSink: CaptureSink {
     }
 
     func ended(_ end: CaptureEnd) {
+        if let summary = budget.withLock({ $0.takeRest() }) { logger.warning("\(summary)") }
         ending.withLock { $0 = end }
         switch end {
         case .finished(let reason):
@@ -232,6 +213,23 @@ private final class UplinkSink: CaptureSink {
             logger.error("capture ended early: \(line)")
             uplink.finish("failed: \(line)")
         }
+    }
+
+    /// Logs a line, or counts it.
+    private func log(
+        _ subject: CaptureLogBudget.Subject, _ level: Logger.Level, _ line: String
+    ) {
+        logSummary()
+        let now = clock.nowNanoseconds
+        guard budget.withLock({ $0.admits(subject, now: now) }) else { return }
+        logger.log(level: level, "\(line)")
+    }
+
+    /// Logs the number of lines left out, when that is due.
+    private func logSummary() {
+        let now = clock.nowNanoseconds
+        guard let summary = budget.withLock({ $0.takeSummary(now: now) }) else { return }
+        logger.warning("\(summary)")
     }
 }
 

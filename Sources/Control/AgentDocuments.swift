@@ -45,6 +45,8 @@ package struct CaptureStatusDocument: Encodable {
     var second: Second?
     var owed: [Owed]
     var lastsSeconds: UInt64?
+    var trouble: String?
+    var retrySeconds: UInt64?
 
     package init(_ status: CaptureStatus, of source: String) {
         self.source = source
@@ -62,6 +64,8 @@ package struct CaptureStatusDocument: Encodable {
             Owed(collector: $0.collector, records: $0.records, bytes: $0.bytes)
         }
         lastsSeconds = status.lastsSeconds
+        trouble = status.trouble.isEmpty ? nil : status.trouble
+        retrySeconds = status.retrySeconds
         video = status.video
         audio = status.audio
         descriptions = status.descriptions

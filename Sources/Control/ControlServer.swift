@@ -56,18 +56,18 @@ package final class ControlServer: Sendable {
     private let thread = JoinableThread()
     private let audience: Audience
     private let answersAtOnce: @Sendable (ControlRequest.Request) -> ControlReply.Reply?
-    private let notify: @Sendable () -> Void
+    private let notify: @Sendable (ControlServer) -> Void
 
     /// - Parameters:
     ///   - audience: the users who may open the socket.
     ///   - answersAtOnce: replies to simple requests on the control thread; nil: the request is queued.
-    ///   - notify: called on the control thread when there are queued requests.
+    ///   - notify: called on the control thread when this server has queued requests.
     package init(
         for audience: Audience = .owner,
         answersAtOnce: @escaping @Sendable (ControlRequest.Request) -> ControlReply.Reply? = { _ in
             nil
         },
-        notify: @escaping @Sendable () -> Void
+        notify: @escaping @Sendable (ControlServer) -> Void
     ) throws(ControlSocketError) {
         self.audience = audience
         self.answersAtOnce = answersAtOnce
@@ -180,7 +180,7 @@ package final class ControlServer: Sendable {
                 shared.withLock { $0.replies.append((peer, reply.encoded())) }
                 return
             }
-            notify()
+            notify(self)
         } catch {
             let reply = ControlReply(id: error.id, reply: .failure(error.failure, error.text))
             shared.withLock { $0.replies.append((peer, reply.encoded())) }

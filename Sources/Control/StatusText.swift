@@ -10,6 +10,7 @@ enum StatusText {
             throw Failure("unexpected answer from the agent: use the same version of all programs")
         }
         if json { return try JSONText.print(CaptureStatusDocument(status, of: source)) }
+        if let line = absence(status, of: source) { return print(line) }
         let state = status.isCapturing ? "capturing" : "stopped"
         let link = status.isConnected ? "connected" : "not connected"
         print(
@@ -36,6 +37,14 @@ enum StatusText {
         for (collector, records) in status.held.sorted(by: { $0.key < $1.key }) {
             print("  \(records) records are held by \(oneLine(collector)) only")
         }
+    }
+
+    /// The line for a source that cannot be captured; nil: it is captured, or stopped by a command.
+    static func absence(_ status: CaptureStatus, of source: String) -> String? {
+        guard !status.trouble.isEmpty else { return nil }
+        return
+            "\(oneLine(source)): \(oneLine(status.obstacle)) (pictures: \(oneLine(status.video)), "
+            + "sound: \(oneLine(status.audio)))"
     }
 
     /// The source's collectors, the reason of its move, and the data kept for each.

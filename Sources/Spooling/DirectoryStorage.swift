@@ -1,20 +1,22 @@
 import CLinux
 import Files
 import Glibc
+import Synchronization
 
-/// A spool's directory on a real disk, locked by one process at a time.
+/// A spool's directory on a real disk, locked by one storage at a time, until ``close()``.
 ///
 /// Files are opened for every operation: ten or so per second, which costs less than managing open descriptors.
 package final class DirectoryStorage: SpoolStorage {
-    /// Held until the process ends; the kernel then releases it, for whatever reason the process ends.
+    /// File of the lock. If the process ends without ``close()``, the kernel releases the lock.
     private static let lockName = "lock"
 
     package var path: String { reading.path }
     private let reading: DirectoryReading
-    private let lock: FileLock
+    /// Nil: closed.
+    private let lock: Mutex<FileLock?>
 
     /// Creates the directory if necessary, and takes its lock.
-    /// - Throws: ``SpoolError/inUse(path:)`` when another process has it.
+    /// - Throws: ``SpoolError/inUse(path:)`` when another storage has it, of this process or another one.
     package init(path: String) throws(SpoolError) {
         reading = DirectoryReading(path: path)
         do throws(FileError) { try Directory.make(path, mode: 0o700) } catch {
@@ -30,7 +32,14 @@ package final class DirectoryStorage: SpoolStorage {
             throw SpoolError(error)
         }
         guard let taken else { throw .inUse(path: path) }
-        lock = taken
+        lock = Mutex(taken)
+    }
+
+    /// Releases the lock. Writing afterwards is an error of the caller: the files may belong to another process.
+    package func close() { lock.withLock { $0 = nil } }
+
+    private func checkOwnership() {
+        precondition(lock.withLock { $0 != nil }, "a closed spool directory is not written")
     }
 
     package func names() throws(SpoolError) -> [String] {
@@ -40,8 +49,9 @@ package final class DirectoryStorage: SpoolStorage {
     package func append(
         _ pieces: [UnsafeRawBufferPointer], to name: String, at offset: Int
     ) throws(SpoolError) {
+        checkOwnership()
         let file = try open(name, O_WRONLY | O_CREAT)
-        defer { close(file) }
+        defer { Glibc.close(file) }
         var vectors = pieces.filter { !$0.isEmpty }.map {
             iovec(iov_base: UnsafeMutableRawPointer(mutating: $0.baseAddress), iov_len: $0.count)
         }
@@ -76,12 +86,14 @@ package final class DirectoryStorage: SpoolStorage {
     }
 
     package func rename(_ name: String, to other: String) throws(SpoolError) {
+        checkOwnership()
         guard Glibc.rename("\(path)/\(name)", "\(path)/\(other)") == 0 else {
             throw error("rename", name)
         }
     }
 
     package func delete(_ name: String) throws(SpoolError) {
+        checkOwnership()
         guard unlink("\(path)/\(name)") == 0 || errno == ENOENT else {
             throw error("delete", name)
         }
@@ -92,7 +104,7 @@ package final class DirectoryStorage: SpoolStorage {
             let file = CLinux_open("\(path)/\(name)", O_RDONLY | O_CLOEXEC, 0)
             if file < 0 && errno == ENOENT { continue }
             guard file >= 0 else { throw error("open", name) }
-            defer { close(file) }
+            defer { Glibc.close(file) }
             guard fdatasync(file) == 0 else { throw error("synchronise", name) }
         }
         do throws(FileError) { try Directory.synchronize(path) } catch { throw SpoolError(error) }

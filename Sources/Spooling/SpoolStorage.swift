@@ -1,7 +1,7 @@
 /// A directory of small append-only files for a spool: on a disk, in memory, or simulated with faults.
 ///
 /// A power cut may lose, truncate or corrupt data that was appended and not synchronised, but not synchronised data. A storage
-/// has no state other than the files, so any thread may call it.
+/// has no state other than the files and their ownership, so any thread may call it.
 package protocol SpoolStorage: Sendable {
     /// Its path, for messages.
     var path: String { get }
@@ -29,8 +29,14 @@ package protocol SpoolStorage: Sendable {
 
     /// Makes files and the directory's names durable. Blocks; deleted files are ignored.
     func synchronize(_ names: [String]) throws(SpoolError)
+
+    /// Ends ownership of the files: another storage can open them. Nothing is written afterwards. Any number of calls.
+    func close()
 }
 
 extension SpoolStorage {
     package var isVolatile: Bool { false }
+
+    /// For files without an owner.
+    package func close() {}
 }

@@ -10,7 +10,7 @@ import Wire
         let path = FileManager.default.temporaryDirectory
             .appending(path: "c-\(UUID().uuidString.prefix(8))").path
         // No thread answers the requests.
-        let server = try ControlServer(notify: {})
+        let server = try ControlServer(notify: { _ in })
         try server.start(at: path)
         defer { server.stop() }
         let socket = try Socket(.dealer, in: Context(), options: SocketOptions())

@@ -16,6 +16,21 @@ struct `Where an agent says that its source is` {
         #expect(StatusText.placement(CaptureStatus()) == [])
     }
 
+    @Test func `a source that cannot be captured is one line with reason and next attempt`() {
+        var status = status
+        #expect(StatusText.absence(status, of: "door") == nil)
+        status.video = "rtsp://a/1"
+        status.audio = "auto"
+        status.trouble = "rtsp://a/1:\nConnection refused"
+        status.retrySeconds = 4
+        #expect(
+            StatusText.absence(status, of: "door")
+                == "door: not capturing: rtsp://a/1:\\u{a}Connection refused; next attempt in 4 s "
+                + "(pictures: rtsp://a/1, sound: auto)")
+        status.retrySeconds = nil
+        #expect(StatusText.absence(status, of: "door")?.contains("next attempt") == false)
+    }
+
     @Test func `why it was moved is said, and what the present collector lacks`() {
         var status = status
         status.moved = "tcp://a:5550: nothing was heard of it for 3 s"

@@ -52,6 +52,19 @@ struct `A spool's directory` {
         }
     }
 
+    @Test func `is free for another writer when it is closed, although it is still referenced`()
+        throws
+    {
+        try with { path in
+            let first = try DirectoryStorage(path: path)
+            first.close()
+            first.close()
+            let second = try DirectoryStorage(path: path)
+            #expect(throws: SpoolError.inUse(path: path)) { try DirectoryStorage(path: path) }
+            withExtendedLifetime((first, second)) {}
+        }
+    }
+
     @Test func `says in one line what cannot be used`() throws {
         try with { path in
             try FileManager.default.createDirectory(

@@ -19,6 +19,7 @@ final class CommandQueue: Sendable {
 
     private struct State {
         var jobs: [Job] = []
+        var isOpen = false
         var isClosed = false
     }
 
@@ -45,6 +46,7 @@ final class CommandQueue: Sendable {
 
     /// Starts execution; commands are queued before that.
     func open() {
+        state.withLock { $0.isOpen = true }
         NamedThread.start("commands") { [self] in
             while true {
                 isThere.wait()
@@ -58,10 +60,20 @@ final class CommandQueue: Sendable {
         }
     }
 
-    /// Executes queued commands, and ends.
+    /// Executes queued commands, and ends. If it was never opened, they are refused.
     func close() {
-        state.withLock { $0.isClosed = true }
+        let refused = state.withLock { state in
+            state.isClosed = true
+            guard !state.isOpen else { return [Job]() }
+            defer { state.jobs.removeAll() }
+            return state.jobs
+        }
+        for job in refused { Self.refuse(job.answer) }
         isThere.signal()
+    }
+
+    private static func refuse(_ answer: Answer) {
+        answer(.failure(.refused, "the agent is stopping"), [])
     }
 
     /// Queues a request. It is answered on the queue's thread, or immediately.
@@ -77,7 +89,7 @@ final class CommandQueue: Sendable {
         switch verdict {
         case .taken: isThere.signal()
         case .busy: answer(.failure(.busy, "too many commands are waiting: try again later"), [])
-        case .closed: answer(.failure(.refused, "the agent is stopping"), [])
+        case .closed: Self.refuse(answer)
         }
     }
 

@@ -2,6 +2,7 @@ package import Logging
 import Media
 import Synchronization
 import Threads
+import Wire
 
 /// Several agents in one process, each with its own capture, spool, uplink and thread.
 ///
@@ -21,10 +22,14 @@ package final class AgentGroup: Sendable {
             /// Nil: to be stopped.
             var plan: AgentPlan?
             var agent: Agent?
+            /// Local commands to the source, also while no agent runs.
+            var control: SourceControl?
             /// The thread is done.
             var hasEnded = false
             /// Why the agent is not running, on one line.
             var trouble: String?
+            /// Time of the next attempt on the monotonic clock; nil: it is under way.
+            var retryNanoseconds: Int64?
             /// Unsent data of the last agent in the spool, one line.
             var leftover: String?
         }
@@ -37,6 +42,30 @@ package final class AgentGroup: Sendable {
             source = plan.source
             self.logger = logger
             state = Mutex(State(plan: plan))
+        }
+
+        /// Executes a local command, or answers that the source is not captured.
+        func follow(_ request: CommandRequest, answer: @escaping CommandQueue.Answer) {
+            let state = state.withLock { $0 }
+            if let agent = state.agent, agent.follow(request, answer: answer) { return }
+            guard let plan = state.plan else {
+                return answer(.failure(.refused, "the agent is stopping"), [])
+            }
+            var status = CaptureStatus()
+            status.video = plan.capture.video.summary
+            status.audio = plan.capture.audio.summary
+            status.software = plan.uplink.software
+            status.collector = plan.uplink.endpoint
+            status.trouble = state.trouble ?? "the source is being opened"
+            let now = SystemClock.monotonic.nowNanoseconds
+            status.retrySeconds = state.retryNanoseconds.map {
+                UInt64((max(0, $0 - now) + 999_999_999) / 1_000_000_000)
+            }
+            switch request {
+            case .status: answer(.status(status), [])
+            case .controls, .keyframe, .snapshot, .change, .unknown:
+                answer(.failure(.refused, "\(source) is \(status.obstacle)"), [])
+            }
         }
     }
 
@@ -142,6 +171,8 @@ package final class AgentGroup: Sendable {
     private func live(_ member: Member) {
         var failures = 0
         var told: String?
+        // Its agent has the spool, and its control socket the path.
+        while hasPredecessor(member), wantedPlan(of: member) != nil { nap() }
         while let plan = wantedPlan(of: member) {
             let began = SystemClock.monotonic.nowNanoseconds
             let end = run(plan, member)
@@ -149,6 +180,7 @@ package final class AgentGroup: Sendable {
             if wantedPlan(of: member) != plan {
                 if case .failed(let line) = end { member.logger.error("\(line)") }
                 failures = 0
+                member.state.withLock { $0.trouble = nil }
                 continue
             }
             guard case .failed(let line) = end else { break }
@@ -157,10 +189,10 @@ package final class AgentGroup: Sendable {
             failures = isGood ? 1 : failures + 1
             if line != told { member.logger.error("\(line); trying again") }
             told = isGood ? nil : line
-            member.state.withLock { $0.trouble = line }
             let pause = Self.firstPauseNanoseconds << min(failures - 1, 8)
-            wait(min(pause, Self.longestPauseNanoseconds), member, plan)
+            wait(min(pause, Self.longestPauseNanoseconds), member, plan, because: line)
         }
+        openControl(of: member, at: nil)
         member.state.withLock { $0.hasEnded = true }
         let preview = SourcePreviews.name(of: member.source)
         if isOver(member.source) { newest(preview)?.state.withLock { $0.agent }?.stop() }
@@ -177,6 +209,33 @@ package final class AgentGroup: Sendable {
         members.withLock { members in members.last { $0.source == source } }
     }
 
+    /// Whether a removed member of the same source is still sending.
+    private func hasPredecessor(_ member: Member) -> Bool {
+        members.withLock { members in
+            members.prefix { $0 !== member }.contains { other in
+                other.source == member.source && !other.state.withLock { $0.hasEnded }
+            }
+        }
+    }
+
+    /// Has the control socket open at a path; nil: closed.
+    private func openControl(of member: Member, at path: String?) {
+        let (former, isOpen) = member.state.withLock { state in
+            if let path, state.control?.path == path { return (nil as SourceControl?, true) }
+            defer { state.control = nil }
+            return (state.control, false)
+        }
+        // Without the lock, which the socket's thread may be waiting for.
+        former?.close()
+        guard !isOpen, let path else { return }
+        let control = opening.withLock { _ in
+            SourceControl(at: path, source: member.source, logger: member.logger) {
+                [weak member] request, answer in member?.follow(request, answer: answer)
+            }
+        }
+        member.state.withLock { $0.control = control }
+    }
+
     /// Whether a source has ended by itself: it was not removed.
     private func isOver(_ source: String) -> Bool {
         newest(source)?.state.withLock { $0.hasEnded && $0.plan != nil } ?? false
@@ -190,15 +249,18 @@ package final class AgentGroup: Sendable {
 
     private func run(_ plan: AgentPlan, _ member: Member) -> End {
         do {
+            var uplink = plan.uplink
+            // The member has it.
+            uplink.controlPath = nil
             let agent = try opening.withLock { _ in
-                let agent = try Agent(
-                    capture: plan.capture, uplink: plan.uplink, logger: member.logger,
+                try Agent(
+                    capture: plan.capture, uplink: uplink, logger: member.logger,
                     shared: pictures(of: plan.capture.pictureSource))
-                agent.listen()
-                return agent
             }
             // `stop()` and `change(to:)` can reach it from here on.
             member.state.withLock { $0.agent = agent }
+            // The agent has the spool: the socket beside it is of no other process.
+            openControl(of: member, at: plan.uplink.controlPath)
             if wantedPlan(of: member) != plan { agent.stop() }
             switch try agent.run() {
             case .complete:
@@ -224,8 +286,15 @@ package final class AgentGroup: Sendable {
     }
 
     /// Sleeps until a restart; ends early if the plan changes.
-    private func wait(_ nanoseconds: Int64, _ member: Member, _ plan: AgentPlan) {
+    private func wait(
+        _ nanoseconds: Int64, _ member: Member, _ plan: AgentPlan, because trouble: String
+    ) {
         let end = SystemClock.monotonic.nowNanoseconds + nanoseconds
+        member.state.withLock { state in
+            state.trouble = trouble
+            state.retryNanoseconds = end
+        }
+        defer { member.state.withLock { $0.retryNanoseconds = nil } }
         while SystemClock.monotonic.nowNanoseconds < end, wantedPlan(of: member) == plan { nap() }
     }
 

@@ -1,7 +1,9 @@
+import Control
 import Foundation
 import Logging
 import Synchronization
 import Testing
+import Wire
 
 @testable import AgentCore
 
@@ -97,6 +99,129 @@ import Testing
         #expect(progress.last?.progress?.pictures ?? 0 > 45)
         others.abandon()
         others.wait()
+    }
+
+    private static let silent = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+
+    private func waits(for condition: () throws -> Bool) rethrows -> Bool {
+        for _ in 0..<600 {
+            if try condition() { return true }
+            usleep(50_000)
+        }
+        return false
+    }
+
+    /// The lock of the spool was held until the agent went away, and it never did: the source did not run again in that process.
+    @Test(arguments: ["file:/no/such/file.mp4", "test"])
+    func `an agent that has ended leaves its spool to the next one`(first: String) throws {
+        let directory = FileManager.default.temporaryDirectory
+            .appending(path: "tributary-group-\(UUID().uuidString)")
+        defer { try? FileManager.default.removeItem(at: directory) }
+        var plan = try shortPlan("door", in: directory)
+        let pattern = plan.capture.video
+        plan.capture.video = try CaptureInput.parse(first, for: .video)
+        let former = try Agent(capture: plan.capture, uplink: plan.uplink, logger: Self.silent)
+        _ = try? former.run()
+        plan.capture.video = pattern
+        let next = try Agent(capture: plan.capture, uplink: plan.uplink, logger: Self.silent)
+        guard case .kept = try next.run() else {
+            Issue.record("nothing was recorded")
+            return
+        }
+        withExtendedLifetime(former) {}
+    }
+
+    @Test(arguments: ["file:/no/such/file.mp4", "test"])
+    func `an agent that has ended is not kept by its own closures`(video: String) throws {
+        let directory = FileManager.default.temporaryDirectory
+            .appending(path: "tributary-group-\(UUID().uuidString)")
+        defer { try? FileManager.default.removeItem(at: directory) }
+        var plan = try shortPlan("door", in: directory)
+        plan.capture.video = try CaptureInput.parse(video, for: .video)
+        plan.uplink.controlPath = directory.appending(path: "door.sock").path
+        weak var agent: Agent?
+        weak var uplink: Uplink?
+        do {
+            let running = try Agent(
+                capture: plan.capture, uplink: plan.uplink, logger: Self.silent)
+            (agent, uplink) = (running, running.uplink)
+            _ = try? running.run()
+        }
+        #expect(agent == nil)
+        // The last thread of the capture may still be ending.
+        #expect(waits { uplink == nil })
+    }
+
+    @Test func `a source is changed, removed and added again with the same spool`() throws {
+        let directory = FileManager.default.temporaryDirectory
+            .appending(path: "tributary-group-\(UUID().uuidString)")
+        defer { try? FileManager.default.removeItem(at: directory) }
+        var door = try shortPlan("door", in: directory)
+        door.capture.duration = nil
+        door.uplink.controlPath = directory.appending(path: "door.sock").path
+        let group = AgentGroup([door]) { _ in Self.silent }
+        defer {
+            group.abandon()
+            group.wait()
+        }
+        let isRecording = {
+            group.progress.last?.progress?.pictures ?? 0 > 2
+        }
+        #expect(waits(for: isRecording))
+        door.capture.videoBitrate /= 2
+        #expect(group.change(to: [door]).summary == "door started again")
+        #expect(waits { group.progress.last?.progress?.pictures ?? 0 <= 2 })
+        #expect(waits(for: isRecording), "\(group.progress)")
+        // While the former agent is still stopping.
+        #expect(group.change(to: []).summary == "door removed")
+        #expect(group.change(to: [door]).summary == "door added")
+        #expect(waits { group.progress.count == 2 && isRecording() }, "\(group.progress)")
+        // The new one has the socket.
+        #expect(try status(of: door).isCapturing)
+    }
+
+    private func client(of plan: AgentPlan) throws -> ControlClient {
+        try ControlClient(path: plan.uplink.controlPath ?? "", name: "the agent") { true }
+    }
+
+    private func status(of plan: AgentPlan) throws -> CaptureStatus {
+        let reply = try client(of: plan).ask(.command(.status, source: plan.source)).ofAgent()
+        guard case .status(let status) = reply.reply else {
+            throw UplinkError(description: "\(reply.reply)")
+        }
+        return status
+    }
+
+    @Test func `a source that is retried says why, and when it is tried next`() throws {
+        let directory = FileManager.default.temporaryDirectory
+            .appending(path: "tributary-group-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: directory) }
+        var gone = try plan("gone", video: "file:/no/such/file.mp4")
+        gone.uplink.controlPath = directory.appending(path: "gone.sock").path
+        let group = AgentGroup([gone]) { _ in Self.silent }
+        defer {
+            group.abandon()
+            group.wait()
+            #expect(access(gone.uplink.controlPath ?? "", F_OK) != 0)
+        }
+        #expect(waits { group.progress[0].trouble != nil })
+        // During an attempt, no next one is known.
+        var status = CaptureStatus()
+        #expect(
+            try waits {
+                status = try self.status(of: gone)
+                return status.retrySeconds != nil
+            })
+        #expect(!status.isCapturing && status.trouble.contains("/no/such/file.mp4"))
+        #expect(1...30 ~= status.retrySeconds ?? 0)
+        #expect(status.video == "file:/no/such/file.mp4")
+        let reply = try client(of: gone).ask(.command(.keyframe, source: "gone")).ofAgent()
+        guard case .failure(.refused, let text) = reply.reply else {
+            Issue.record("\(reply.reply)")
+            return
+        }
+        #expect(text.hasPrefix("gone is not capturing: ") && text.contains("/no/such/file.mp4"))
     }
 
     @Test func `a source that cannot be opened is retried, and the others continue`() throws {
