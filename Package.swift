@@ -192,7 +192,7 @@ let package = Package(
             "ReplayCore", logging, "Archive", "CollectorClient", "Containers", "Library", "Media",
             "Messaging", "Recordings", "Spooling", "Trust", "Wire"),
         library(
-            "ForwardCore", logging, "Containers", "Media", "Messaging", "Threads", "Wire"),
+            "ForwardCore", logging, "Containers", "Media", "Messaging", "Threads", "Trust", "Wire"),
         library("SyncCheck", "Archive", "Devices", "Encoding", "Media", "MP4"),
         library(
             "ExportCore", "Files", "Archive", "CLinux", "Containers", "Devices", "Encoding",
@@ -302,8 +302,8 @@ let package = Package(
         tests("Fuzz", "FuzzTargets"),
         tests("Accounts", "Accounts", "Files", "Hashing", "Media", "TestAccounts", "Threads"),
         tests(
-            "AgentCore", "Hashing", "AgentCore", "Devices", "Encoding", "Media", "Messaging",
-            "CollectorClient", "RTSP", "Spooling", "TestMedia", "TestSpools", "Wire"),
+            "AgentCore", "Hashing", "AgentCore", "Control", "Devices", "Encoding", "Media",
+            "Messaging", "CollectorClient", "RTSP", "Spooling", "TestMedia", "TestSpools", "Wire"),
         tests(
             "Archive", "Archive", "Catalog", "Library", "Media", "MP4", "Recordings", "RTSP",
             "TestDisks",
@@ -325,7 +325,9 @@ let package = Package(
             "ObjectStore", "Operations", "Recordings", "Terminal", "TestRecordings",
             "Threads"),
         tests("Files", "Files"),
-        tests("ForwardCore", "ForwardCore", "Media", "Wire"),
+        tests(
+            "ForwardCore", logging, "Containers", "ForwardCore", "Media", "Messaging",
+            "Wire"),
         tests("Hashing", "Hashing"),
         tests("JSON", "JSON"),
         tests("Control", argumentParser, "Control", "Messaging", "Terminal", "Wire"),

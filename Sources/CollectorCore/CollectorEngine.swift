@@ -61,6 +61,12 @@ struct CollectorEngine {
     /// Between two agents of a drained collector: each finds its new one before the next goes.
     private static var moveNanoseconds: Int64 { 250_000_000 }
     private static var drained: String { "this collector is being drained" }
+    /// Sources that have left since the drain began, by the time: an agent comes back when no other collector records it.
+    private var departures: [String: Int64] = [:]
+    /// An agent waits up to four seconds for a collector that does not answer, and then comes back.
+    private static var departureNanoseconds: Int64 { 6_000_000_000 }
+    /// As many sources as a collector keeps watermarks of.
+    private static var maximumDepartures: Int { 16_384 }
     /// For monitoring.
     private(set) var sourceCounters: SourceCounters
     /// Where sources are that are not connected here.
@@ -295,6 +301,7 @@ extension CollectorEngine {
         latest = max(latest, now.monotonic)
         if isDraining != self.isDraining {
             self.isDraining = isDraining
+            departures.removeAll()
             log(
                 .notice,
                 isDraining ? "drained: agents go to other collectors" : "not drained any more")
@@ -302,7 +309,19 @@ extension CollectorEngine {
         sendElsewhere(at: now)
         return DrainProgress(
             collector: recorder.settings.name, moving: isDraining ? link.movablePeers.count : 0,
-            staying: isDraining ? link.immovableSources : [], unwritten: link.unwrittenSources)
+            staying: isDraining ? link.immovableSources : [], unwritten: link.unwrittenSources,
+            leaving: departures.values.count { latest - $0 < Self.departureNanoseconds },
+            returned: isDraining ? link.returnedSources : [])
+    }
+
+    /// A source has left while the collector is drained, or was refused.
+    private mutating func noteDeparture(of source: String) {
+        guard isDraining else { return }
+        if departures.count >= Self.maximumDepartures {
+            departures = departures.filter { latest - $0.value < Self.departureNanoseconds }
+        }
+        guard departures.count < Self.maximumDepartures else { return }
+        departures[source] = latest
     }
 
     /// Whether the site's database answered the last time.
@@ -605,6 +624,7 @@ extension CollectorEngine {
                 close(source, reason, at: now)
             case .turnedAway(let sources):
                 places.turnedAway(sources)
+                for source in sources { noteDeparture(of: source) }
             case .log(let line):
                 log(line)
             }
@@ -614,6 +634,7 @@ extension CollectorEngine {
     private mutating func open(_ source: OpenedSource, at now: Instant) {
         sourceCounters.opened(source, at: latest)
         places.opened(source.name, at: latest)
+        departures[source.name] = nil
         shutOut[source.name] = nil
         log(
             LinkLog(
@@ -666,6 +687,10 @@ extension CollectorEngine {
     private mutating func close(_ source: String, _ reason: CloseReason, at now: Instant) {
         sourceCounters.closed(source, isComplete: reason == .complete, at: latest)
         if reason == .moved { places.sentAway(source, at: latest) }
+        switch reason {
+        case .moved, .silent, .throttled, .rewound, .refused: noteDeparture(of: source)
+        case .complete, .replaced, .stopping: departures[source] = nil
+        }
         switch reason {
         case .complete, .replaced, .stopping, .rewound:
             break

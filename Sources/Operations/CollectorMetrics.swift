@@ -15,7 +15,8 @@ package enum CollectorMetrics {
         text.begin("tributary_build_info", .gauge, "Version of the collector; always 1.")
         text.add("tributary_build_info", [("version", version)], 1 as UInt64)
         text.single(
-            "tributary_ready", .gauge, "Whether the collector accepts samples, as in /readyz.",
+            "tributary_ready", .gauge,
+            "Whether the collector accepts samples, as in /readyz; 1 also while it is drained.",
             readiness.isWell ? 1 : 0 as UInt64)
         text.single(
             "tributary_progress_age_seconds", .gauge,

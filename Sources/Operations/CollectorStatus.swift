@@ -12,6 +12,8 @@ package struct CollectorStatus: Hashable, Sendable {
     package var omittedSources: UInt64 = 0
     /// The reason why nothing is recorded, in a few words; nil: none.
     package var trouble: String?
+    /// Whether agents that have another collector are sent there.
+    package var isDraining = false
     package var disk = DiskStatus()
     /// Connections that were not let in, or not kept, since the start; also those whose agents were refused for a message.
     package var refusedConnections: [ConnectionRefusal: UInt64] = [:]

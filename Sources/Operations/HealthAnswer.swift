@@ -22,9 +22,22 @@ package struct HealthAnswer: Hashable, Sendable {
         return HealthAnswer(isWell: true, text: "ok")
     }
 
-    /// Readiness: whether the collector can record samples now.
+    /// Readiness: whether the collector is one for agents to go to. Not while it is drained, although it records those that have no
+    /// other one.
     /// - Parameter obstacle: the reason why it does not listen yet; nil: unknown.
     static func readiness(
+        _ status: CollectorStatus?, ageSeconds: Double?, isStopping: Bool, obstacle: String? = nil
+    ) -> HealthAnswer {
+        let recording = recording(
+            status, ageSeconds: ageSeconds, isStopping: isStopping, obstacle: obstacle)
+        guard recording.isWell, let status, status.isDraining else { return recording }
+        return HealthAnswer(
+            isWell: false,
+            text: "drained: agents that have another collector are sent there; \(recording.text)")
+    }
+
+    /// Whether the collector can record samples now.
+    static func recording(
         _ status: CollectorStatus?, ageSeconds: Double?, isStopping: Bool, obstacle: String? = nil
     ) -> HealthAnswer {
         if isStopping { return HealthAnswer(isWell: false, text: "finishing files") }

@@ -141,7 +141,10 @@ package struct SiteView: Hashable, Sendable, Codable {
     }
 
     package var version: String
+    /// Whether samples are accepted; also while the collector is drained, when `/readyz` says that it is not ready.
     package var isReady: Bool
+    /// Whether agents that have another collector are sent there; nil: no.
+    package var isDraining: Bool?
     package var progressAgeSeconds: Double?
     package var session: String?
     package var sessionSeconds: Double?
@@ -170,6 +173,7 @@ package struct SiteView: Hashable, Sendable, Codable {
     ) {
         self.version = version
         isReady = readiness.isWell
+        isDraining = status?.isDraining == true ? true : nil
         progressAgeSeconds = ageSeconds
         session = status?.session
         sessionSeconds = status?.sessionSeconds

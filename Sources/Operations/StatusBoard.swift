@@ -50,7 +50,7 @@ package final class StatusBoard: Sendable {
     package var metrics: String {
         let moment = moment
         return CollectorMetrics.text(
-            moment.status, ageSeconds: moment.ageSeconds, readiness: readiness(moment),
+            moment.status, ageSeconds: moment.ageSeconds, readiness: recording(moment),
             version: version, process: .current())
     }
 
@@ -58,7 +58,7 @@ package final class StatusBoard: Sendable {
     package var view: SiteView {
         let moment = moment
         return SiteView(
-            moment.status, ageSeconds: moment.ageSeconds, readiness: readiness(moment),
+            moment.status, ageSeconds: moment.ageSeconds, readiness: recording(moment),
             version: version, process: .current())
     }
 
@@ -79,6 +79,13 @@ package final class StatusBoard: Sendable {
 
     private func liveness(_ moment: Moment) -> HealthAnswer {
         .liveness(ageSeconds: moment.ageSeconds, isStopping: moment.isStopping)
+    }
+
+    /// As ``readiness(_:)``; a drained collector records.
+    private func recording(_ moment: Moment) -> HealthAnswer {
+        .recording(
+            moment.status, ageSeconds: moment.ageSeconds, isStopping: moment.isStopping,
+            obstacle: moment.obstacle)
     }
 
     private func readiness(_ moment: Moment) -> HealthAnswer {

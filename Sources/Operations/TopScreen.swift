@@ -86,6 +86,9 @@ package struct TopScreen {
         if let trouble = view.trouble {
             lines.append(Line(text: "NOT RECORDING: \(trouble)", emphasis: .alarming))
         }
+        if view.isDraining == true {
+            lines.append(Line(text: Self.draining, emphasis: .strong))
+        }
         return lines
     }
 
@@ -105,6 +108,8 @@ package struct TopScreen {
 
     /// Maximum reasons of refusals on a line; metrics and the status have all.
     private static let shownReasons = 3
+    private static let draining =
+        "DRAINED: agents that have another collector are sent there; 'tributary drain --cancel' ends that"
     private static let separator = " · "
     private static let indent = "  "
 

@@ -126,6 +126,39 @@ private let second: Int64 = 1_000_000_000
         #expect(engine.absentSources == ["camera"])
     }
 
+    @Test func `a drain is over when no source has come back for a while`() {
+        var engine = engine()
+        var hello = hello
+        hello.hasOthers = true
+        hello.collectors = 2
+        send(.hello(hello), to: &engine, at: second)
+        let first = engine.drain(true, at: SessionHarness.instant(2 * second))
+        #expect(first.moving == 0 && first.leaving == 1 && !first.isDone)
+        #expect(status(engine, at: 2 * second).isDraining)
+        // Another collector has refused it: it comes back, is refused, and then says that it has no other one.
+        send(.hello(hello), to: &engine, at: 7 * second)
+        #expect(engine.drain(true, at: SessionHarness.instant(9 * second)).leaving == 1)
+        hello.hasOthers = false
+        send(.hello(hello), to: &engine, at: 10 * second)
+        let back = engine.drain(true, at: SessionHarness.instant(30 * second))
+        #expect(back.returned == ["camera"] && back.staying == [] && back.leaving == 0)
+        #expect(!back.isDone)
+        #expect(!engine.recorder.sources.isEmpty)
+        // It asks its collectors again, and finds one.
+        engine.lost(peer, at: SessionHarness.instant(40 * second))
+        #expect(engine.drain(true, at: SessionHarness.instant(45 * second)).leaving == 1)
+        #expect(engine.drain(true, at: SessionHarness.instant(46 * second)).isDone)
+        _ = engine.drain(false, at: SessionHarness.instant(50 * second))
+        #expect(!status(engine, at: 50 * second).isDraining)
+    }
+
+    @Test func `a source whose agent has no other collector stays in a drain`() {
+        var engine = engine()
+        connect(to: &engine)
+        let progress = engine.drain(true, at: SessionHarness.instant(2 * second))
+        #expect(progress.isDone && progress.staying == ["camera"] && progress.returned == [])
+    }
+
     @Test func `the time until the disk is full is not known for the first two minutes`() {
         var builder = StatusBuilder()
         var engine = engine()

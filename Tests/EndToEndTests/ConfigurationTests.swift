@@ -60,6 +60,8 @@ extension EndToEnd {
                     case "camera-login", "camera-transport", "camera-ca", "camera-fingerprint",
                         "delay":
                         ""
+                    // It needs a file, and one archive.
+                    case "forward": ""
                     // Without the certificate.
                     case "rtsp": "rtsp: 127.0.0.1:8554"
                     // On an address for other machines it would require a key.

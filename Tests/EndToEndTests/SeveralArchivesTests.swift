@@ -168,6 +168,60 @@ extension EndToEnd {
             }
         }
 
+        @Test
+        func `an archive that is left out or damaged is a status of 1, after what can be done`()
+            async throws
+        {
+            try await Stage.with { stage in
+                let parts = try await Self.record(on: stage)
+                try Self.split(parts, overlap: 0)
+                let file = stage.directory.appending(path: "part.mp4").path
+                let picture = stage.directory.appending(path: "part.jpg").path
+                let stream = stage.directory.appending(path: "part.ts").path
+                let readers = [
+                    ["ls"], ["show", "latest"], ["verify", "latest"], ["verify"],
+                    ["export", "latest", "--overwrite", "-o", file],
+                    ["extract", "latest", "--at", "5s", "--overwrite", "-o", picture],
+                    ["replay", "latest", "--overwrite", "--to", stream], ["note", "latest"],
+                    ["mark", "latest"],
+                ]
+                func expect(_ places: [String], says line: String) async throws {
+                    for words in readers {
+                        let outcome = try await stage.start(
+                            .archive, words + places.flatMap { ["--archive", $0] }
+                        ).outcome()
+                        #expect(outcome.status == 1, "\(words) \(places): \(outcome.output)")
+                        let complaints = outcome.complaintLines
+                        #expect(
+                            complaints.count == 1 && complaints[0].contains(line),
+                            "\(words): \(outcome.complaints)")
+                        #expect(!outcome.output.contains("intact"))
+                        if ["show", "export", "replay"].contains(words[0]) {
+                            #expect(!outcome.output.isEmpty, "\(words)")
+                        }
+                    }
+                }
+                let away = stage.directory.appending(path: "away").path
+                try await expect([away, parts.west], says: "no archive at \(away): it is left out")
+                let manifest = ArchiveLayout(root: parts.east).manifest(parts.session)
+                try FileSystem.replace(manifest, with: Array("{".utf8))
+                try await expect([parts.east, parts.west], says: manifest)
+            }
+        }
+
+        @Test func `a stray directory does not end the check of all sessions`() async throws {
+            try await Stage.with { stage in
+                let parts = try await Self.record(on: stage)
+                try Self.split(parts, overlap: 0)
+                // Before all sessions in the list.
+                try FileSystem.makeDirectories(ArchiveLayout(root: parts.east).session("0-stray"))
+                let outcome = try await stage.start(.archive, ["verify"] + parts.options).outcome()
+                #expect(outcome.status == 1)
+                #expect(outcome.output.contains("session 0-stray: DAMAGED"))
+                #expect(outcome.output.contains("session \(parts.session): intact"))
+            }
+        }
+
         private struct Verified: Decodable {
             struct Session: Decodable {
                 struct Source: Decodable {

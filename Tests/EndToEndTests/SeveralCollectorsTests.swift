@@ -79,6 +79,68 @@ extension EndToEnd {
             }
         }
 
+        @Test func `a source is recorded while both collectors are drained`() async throws {
+            try await Stage.with { stage in
+                let members = ["east", "west"].map { Member($0, on: stage) }
+                var collectors: [Running] = []
+                for member in members { collectors.append(try await member.start(on: stage)) }
+                let agent = try stage.start(
+                    .agent,
+                    [
+                        "--collector", members.map(\.endpoint).joined(separator: ","),
+                        "--source", "door", "--video", "test", "--audio", "none", "--size",
+                        "320x180", "--keyframe-interval", "1s", "--fps", "10", "--spool",
+                        stage.spool, "--linger", "60s",
+                    ])
+                try await eventually("it is recorded") {
+                    try members.contains { try $0.size(of: "door") > 20_000 }
+                }
+                let first = try members[0].size(of: "door") > 0 ? 0 : 1
+                let (here, there) = (members[first], members[1 - first])
+                let drained = try await stage.run(.archive, "drain", "--archive", here.archive)
+                #expect(drained.status == 0, "\(drained.complaints)")
+                // It is there, and has nowhere to go to.
+                let again = try await stage.run(
+                    .archive, "drain", "--archive", there.archive, "--timeout", "8s")
+                #expect(again.status == 1)
+                let isHere = "door is recorded here, because no other collector accepts it"
+                func isNamed(_ outcome: Outcome) -> Bool { outcome.complaints.contains(isHere) }
+                if !isNamed(again) {
+                    // It may have come back to the other one.
+                    let other = try await stage.run(
+                        .archive, "drain", "--archive", here.archive, "--timeout", "0s")
+                    #expect(isNamed(other), "\(again.complaints)\(other.complaints)")
+                }
+                let before = try members.map { try $0.size(of: "door") }.reduce(0, +)
+                try await eventually("it is recorded on") {
+                    try members.map { try $0.size(of: "door") }.reduce(0, +) > before + 20_000
+                }
+                for member in members {
+                    let shown = try await stage.run(
+                        .archive, "top", "--once", "--archive", member.archive)
+                    #expect(shown.output.contains("DRAINED: "))
+                    let ended = try await stage.run(
+                        .archive, "drain", "--cancel", "--archive", member.archive)
+                    #expect(ended.status == 0)
+                }
+                agent.signal(SIGINT)
+                try await agent.succeeds()
+                for collector in collectors {
+                    collector.signal(SIGINT)
+                    try await collector.succeeds()
+                }
+                var together: [String: SequenceSet] = [:]
+                for member in members {
+                    for (spool, records) in try member.records(of: "door") {
+                        together[spool, default: SequenceSet()].formUnion(records)
+                    }
+                }
+                #expect(together.count == 1)
+                let isWhole = together.values.allSatisfy(\.holes.isEmpty)
+                #expect(isWhole, "\(together)")
+            }
+        }
+
         @Test(arguments: Fault.allCases)
         func `when one of two collectors fails, the other has the rest`(
             fault: Fault

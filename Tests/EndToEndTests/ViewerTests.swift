@@ -336,6 +336,40 @@ extension EndToEnd {
             }
         }
 
+        /// At each change of segment, no file grew, and for up to a second the source was "not being recorded".
+        @Test func `the newest picture is there at every change of segment, at three addresses`()
+            async throws
+        {
+            try await Stage.with { stage in
+                _ = try await stage.collector("--segment", "2s")
+                _ = try stage.testAgent("stage")
+                _ = try await stage.holds(2, of: "stage")
+                let session = try #require(try stage.sessions.first).lastPathComponent
+                let served = try await ServedArchive(on: stage)
+                let addresses = [
+                    "/live/stage/picture.jpg", "/live/stage/picture.jpg?at=live&width=160",
+                    "/api/v1/live/stage/picture.jpg?at=live",
+                    "/api/v1/sessions/\(session)/sources/stage/picture.jpg?at=live",
+                ]
+                var index = 0
+                while try stage.recordings("stage").count < 4 {
+                    let address = addresses[index % addresses.count]
+                    index += 1
+                    let answer = try await served.get(address)
+                    #expect(answer.status == 200, "\(address): \(answer.text)")
+                }
+                #expect(index > addresses.count)
+                let headers = try await served.get(addresses[0], "--head").text.lowercased()
+                #expect(headers.contains("cache-control: no-store"))
+                #expect(try await served.get("/live/stage/picture.jpg?at=3").status == 400)
+                #expect(try await served.get("/live/door/picture.jpg").status == 404)
+                #expect(
+                    try await served.get(
+                        "/api/v1/sessions/other/sources/stage/picture.jpg?at=live"
+                    ).status == 404)
+            }
+        }
+
         @Test func `a live source is LL-HLS: parts, and the one that comes next`() async throws {
             try await Stage.with { stage in
                 _ = try await stage.collector()

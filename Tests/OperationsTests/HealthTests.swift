@@ -56,6 +56,28 @@ import Testing
         #expect(board.readiness.isWell)
     }
 
+    @Test func `a drained collector is not ready, and records`() {
+        let board = board
+        var status = CollectorStatus.full
+        status.isDraining = true
+        board.publish(status)
+        #expect(board.liveness.isWell)
+        #expect(
+            board.readiness
+                == HealthAnswer(
+                    isWell: false,
+                    text:
+                        "drained: agents that have another collector are sent there; 1 source connected"
+                ))
+        // An alert for a collector that records nothing would be wrong.
+        #expect(board.metrics.contains("tributary_ready 1\n"))
+        #expect(board.view.isReady && board.view.trouble == nil && board.view.isDraining == true)
+        status.trouble = "there is no room on the disk"
+        board.publish(status)
+        #expect(board.readiness.text == "not recording: there is no room on the disk")
+        #expect(!board.view.isReady)
+    }
+
     @Test func `while it finishes files it is left alone, however long that takes`() {
         let board = board
         board.publish(.full)

@@ -37,6 +37,13 @@ import Testing
         #expect(try #require(view.disk.daysLeft) > 2)
     }
 
+    @Test func `a line says that a collector is drained`() throws {
+        let line = "DRAINED: agents that have another collector are sent there"
+        #expect(try texts(view { $0.isDraining = true }).contains { $0.hasPrefix(line) })
+        let view = try view()
+        #expect(view.isDraining == nil && !texts(view).contains { $0.hasPrefix("DRAINED") })
+    }
+
     @Test func `a preview is a source that is marked, and counted apart`() throws {
         let view = try view { status in
             var preview = SourceStatus(name: "stage.preview")

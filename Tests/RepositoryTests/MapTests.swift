@@ -239,6 +239,8 @@ struct ModuleMap {
             "every file of a merged session is found by the same copies, choices and caches",
         "Tests/EndToEndTests/ViewerTests.swift":
             "one suite of the viewer's addresses, which share its stage and its recording",
+        "Tests/LibraryTests/MergedStoreTests.swift":
+            "every rule of reading two archives is tested on the same recording, divided between them",
     ]
     private static let longest = 600
 

@@ -34,6 +34,10 @@ enum PageSentences {
             health-collectors.js: Collectors of the site
             health-collectors.js: Held alone
             health-collectors.js: Not stored
+            health-history.js: Bit rate
+            health-history.js: Clock error
+            health-history.js: Kept on the box
+            health-history.js: Lost samples
             health.js: Bit rate
             health.js: Clock error
             health.js: Full in
@@ -235,6 +239,7 @@ enum PageSentences {
 
         what somebody has typed, chosen or pointed at
             account.js: The new password was typed in two different ways.
+            embed.js: This address has no valid name of a source: use /embed/SOURCE.
             export.js: From … to …: … s.
             export.js: The out point has to be later than the in point.
             export.js: The whole session. Set an in and an out point (keys I and O) for a part of it.
@@ -265,6 +270,8 @@ enum PageSentences {
             account.js: The password is changed. Log in with the new one.
             api.js: The viewer answered ….
             api.js: The viewer does not answer. Is the network there?
+            embed.js: The address of this frame needs a signed link, or #token=TOKEN. Correct it where the frame is, then reload the page.
+            embed.js: The viewer refuses this address: …. Reload the page to try again.
             export.js: Everybody who has it can open this clip of …, ….
             export.js: Nothing of it is recorded in this part.
             export.js: The download of … begins.
@@ -320,8 +327,10 @@ enum PageSentences {
             account.js: End the link to …
             account.js: Everybody who has one of these can open it, without a log-in.
             account.js: No link that you have made is open.
+            account.js: a frame with …, live
             account.js: a picture of …, …
             account.js: from … s
+            account.js: the newest picture of …
             account.js: until … s
 
         walls (GET /api/v1/walls)

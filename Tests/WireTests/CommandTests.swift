@@ -56,6 +56,8 @@ enum CommandFixtures {
         status.second = .init(endpoint: "tcp://b:5550", isConnected: false, trouble: "refused")
         status.owed = [OwedRecords(collector: "west", records: 5, bytes: 600)]
         status.lastsSeconds = 3_600
+        status.trouble = "rtsp://door/1: Connection refused"
+        status.retrySeconds = 4
         return status
     }
 

@@ -144,6 +144,24 @@ import Testing
         #expect(collector.link.unwrittenSources == 0)
     }
 
+    @Test func `an agent that has others and says that it has none is a last resort's`() {
+        for (mirrored, collectors, isReturned) in [
+            (false, 2, true), (false, 1, false), (true, 2, false), (true, 3, true),
+        ] as [(Bool, UInt32, Bool)] {
+            var settings = CollectorLinkSettings(software: "collector")
+            settings.mirrored = mirrored
+            var collector = CollectorHarness(settings: settings)
+            collector.link.elsewhere = "drained"
+            var hello = hello(hasOthers: false)
+            hello.collectors = collectors
+            collector.send(.hello(hello))
+            #expect(collector.takeRefusal(of: 1) == nil)
+            #expect(collector.link.returnedSources == (isReturned ? ["camera1"] : []))
+            #expect(collector.link.immovableSources == (isReturned ? [] : ["camera1"]))
+            #expect(collector.link.movablePeers == [])
+        }
+    }
+
     @Test func `an agent that says its formats again is sent elsewhere, and has not come back`() {
         var collector = CollectorHarness()
         collector.send(.hello(hello()))
@@ -181,6 +199,17 @@ import Testing
             #expect((agent.link.takeDeparture() != nil) == leaves, "\(reason)")
             #expect(agent.link.takeDeparture() == nil)
         }
+        // One that says that it has none has others nevertheless.
+        var last = AgentHarness()
+        last.link.route.hasOthers = true
+        last.link.route.isLastResort = true
+        last.connect()
+        let isSaid = last.takeSent().contains {
+            if case .hello(let hello) = $0 { hello.hasOthers } else { false }
+        }
+        #expect(!isSaid)
+        last.receive(.refusal(Refusal(reason: .version, text: "other")))
+        #expect(last.failure == nil && last.link.takeDeparture() != nil)
         var agent = AgentHarness()
         agent.connect()
         agent.receive(.refusal(Refusal(reason: .term, text: "older", term: 12)))

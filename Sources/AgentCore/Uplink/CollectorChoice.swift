@@ -5,7 +5,8 @@ import Wire
 ///
 /// Each source has its own order of collectors (``RendezvousOrder``), its preview the same one. It stays with one until that one is
 /// silent for three seconds, or states that it cannot record; then it switches to the next in the order, cyclically. It never
-/// returns without such a reason. A value: calls pass the time, and jitter is derived from the source's name.
+/// returns without such a reason. When all have declined, one that has sent the agent away is used as the only one: a collector
+/// that is drained admits an agent that has no other. A value: calls pass the time, and jitter is derived from the source's name.
 struct CollectorChoice: Hashable, Sendable {
     /// Silence (no acknowledgement, no clock reply) after which the next collector is tried.
     static let silenceNanoseconds: Int64 = 3_000_000_000
@@ -16,6 +17,8 @@ struct CollectorChoice: Hashable, Sendable {
     private static let longestPauseMilliseconds: Int64 = 2_000
     /// A collector that responds but accepts no records for this long is left.
     static let uselessNanoseconds: Int64 = 15_000_000_000
+    /// Time at a last resort until all collectors are asked again. Each attempt is two changes of collector if all decline.
+    static let lastResortNanoseconds: Int64 = 60_000_000_000
 
     /// In the source's order; at least one.
     let collectors: [String]
@@ -28,6 +31,12 @@ struct CollectorChoice: Hashable, Sendable {
     private var usefulNanoseconds: Int64?
     /// Selections since one accepted records.
     private var vainSelections = 0
+    /// Collectors that were left since one accepted records.
+    private var declined: Set<String> = []
+    /// Those among them that have refused the agent.
+    private var refusing: Set<String> = []
+    /// Time at which a last resort accepted records.
+    private var lastResortSince: Int64?
     private var patienceNanoseconds = Self.silenceNanoseconds
     private var random: UInt64
 
@@ -46,6 +55,12 @@ struct CollectorChoice: Hashable, Sendable {
     /// Whether there is another collector to switch to.
     var hasOthers: Bool { collectors.contains { $0 != present && $0 != excluded } }
 
+    /// Whether the present one has refused the agent, and all others have declined: Hello says that there is no other.
+    var isLastResort: Bool {
+        hasOthers && refusing.contains(present)
+            && collectors.allSatisfy { $0 == excluded || declined.contains($0) }
+    }
+
     /// The present collector has sent a message.
     mutating func heard(now: Int64) { heardNanoseconds = max(heardNanoseconds ?? now, now) }
 
@@ -53,6 +68,27 @@ struct CollectorChoice: Hashable, Sendable {
     mutating func isUseful(now: Int64) {
         usefulNanoseconds = now
         vainSelections = 0
+        if isLastResort {
+            lastResortSince = lastResortSince ?? now
+        } else {
+            forgetRefusals()
+        }
+    }
+
+    /// Whether all collectors are due to be asked again, because the present one is a last resort. Then it is none any more:
+    /// the next Hello says that there are others.
+    mutating func leavesLastResort(now: Int64) -> Bool {
+        guard let since = lastResortSince, now - since >= Self.lastResortNanoseconds else {
+            return false
+        }
+        forgetRefusals()
+        return true
+    }
+
+    private mutating func forgetRefusals() {
+        declined = []
+        refusing = []
+        lastResortSince = nil
     }
 
     /// Delay before the connection to the present one: each change of collector is written to the disk, so collectors that all
@@ -80,9 +116,14 @@ struct CollectorChoice: Hashable, Sendable {
     }
 
     /// Switches to the next collector.
-    /// - Parameter now: nil: unknown; its silence counts from the next ``complaint(now:)``.
+    /// - Parameters:
+    ///   - now: nil: unknown; its silence counts from the next ``complaint(now:)``.
+    ///   - isRefused: the present collector has sent the agent away.
     /// - Precondition: ``hasOthers``.
-    mutating func advance(now: Int64?) {
+    mutating func advance(now: Int64?, isRefused: Bool = false) {
+        declined.insert(present)
+        if isRefused { refusing.insert(present) }
+        lastResortSince = nil
         repeat { index = (index + 1) % collectors.count } while present == excluded
         vainSelections += 1
         heardNanoseconds = now

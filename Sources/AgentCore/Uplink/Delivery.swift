@@ -64,7 +64,7 @@ struct Delivery<Payload: SpooledPayload>: Sendable {
     /// Minimum interval between two renewals of a spool's identity: a repeated refusal has another cause.
     private static var renewalNanoseconds: Int64 { 600_000_000_000 }
 
-    private let settings: UplinkSettings
+    private var settings: UplinkSettings
     private let epoch: EpochID
     private let makeIdentity: @Sendable () -> SpoolID
     /// Opens the spool's directory if that failed at the start; nil without a directory, or once it is open.
@@ -96,6 +96,8 @@ struct Delivery<Payload: SpooledPayload>: Sendable {
     private var note = CollectorNote()
     /// The reason for leaving the previous collector.
     private var moved: String?
+    /// The last persisted record of the connected spool, at a collector that is a last resort.
+    private var persistedAtLastResort: (spool: SpoolID, number: UInt64)?
     /// The last exchanges with the present collector's clock.
     private var recentExchanges: [ReportedExchange] = []
     private static var recentExchangesKept: Int { 32 }
@@ -321,10 +323,11 @@ struct Delivery<Payload: SpooledPayload>: Sendable {
         senders[0].link.moved = moved ?? ""
         // A second collector that is no longer required is owed no records.
         if mirror == nil { senders[0].link.owed = [] }
-        if senders[0].link.isFlowing { choice.isUseful(now: now) }
+        if senders[0].link.isFlowing, isRecorded { choice.isUseful(now: now) }
         if let complaint = choice.complaint(now: now) {
             return moveOn(because: complaint, now: now) + lookBehind(now: now)
         }
+        if choice.leavesLastResort(now: now) { askAllAgain() }
         noteSession()
         let actions = senders[0].link.tick(now: now)
         return perform(actions, now: now) + tickMirror(now: now) + lookBehind(now: now)
@@ -619,6 +622,7 @@ extension Delivery {
         var route = LinkRoute(endpoint: choice.present)
         route.term = note.term
         route.hasOthers = choice.hasOthers
+        route.isLastResort = choice.isLastResort
         route.collectors = UInt32(settings.collectors.count)
         if let session = note.session,
             let epoch = sender.epochs.last(where: { $0.identity == session.epoch })
@@ -629,6 +633,21 @@ extension Delivery {
                 clock: session.clock, collector: session.collector, exchange: exchange)
         }
         return route
+    }
+
+    /// The only collector's host name was resolved, which was not possible at the start. With several addresses, each is a collector.
+    mutating func learn(_ endpoints: [String], now: Int64) -> [Action] {
+        guard settings.collectors.count == 1, endpoints.count > 1 else { return [] }
+        log.note(
+            .notice,
+            "\(settings.endpoint) has \(endpoints.count) addresses, which are used as a collector each"
+        )
+        settings.endpoint = endpoints.joined(separator: ",")
+        choice = CollectorChoice(
+            endpoints, source: settings.sourceName, present: note.endpoint)
+        isBetweenSenders = false
+        let ending = perform(senders[0].link.disconnected(now: now), now: now)
+        return ending.filter { !$0.isReconnection } + [.reconnect(afterMilliseconds: 0)]
     }
 
     /// Another collector was selected: raises the term, and makes it durable before any record is sent there.
@@ -682,16 +701,45 @@ extension Delivery {
         guard let reason = senders[0].link.takeDeparture(), choice.hasOthers else {
             return actions
         }
-        return actions.filter { !$0.isReconnection } + moveOn(because: reason, now: now)
+        return actions.filter { !$0.isReconnection }
+            + moveOn(because: reason, isRefused: true, now: now)
+    }
+
+    /// Whether the present collector records, as far as is known. One that is a last resort may be unable to: it has to persist
+    /// records, so that another one is tried otherwise.
+    private var isRecorded: Bool {
+        mutating get {
+            guard choice.isLastResort else {
+                persistedAtLastResort = nil
+                return true
+            }
+            let (spool, number) = (senders[0].identity, senders[0].cursor.persisted)
+            let before = persistedAtLastResort
+            persistedAtLastResort = (spool, number)
+            return senders[0].link.keptSamples == 0 || before?.spool != spool
+                || number > before?.number ?? 0
+        }
+    }
+
+    /// Connects to the present collector again, this time as an agent that has others.
+    private mutating func askAllAgain() {
+        log.note(
+            .notice,
+            "asking all collectors again: the one at \(choice.present) records the source because no other one did"
+        )
+        hasToReconnect = true
     }
 
     /// Switches to the next collector.
-    private mutating func moveOn(because reason: String, now: Int64) -> [Action] {
+    /// - Parameter isRefused: the present one has sent the agent away.
+    private mutating func moveOn(
+        because reason: String, isRefused: Bool = false, now: Int64
+    ) -> [Action] {
         noteSession(isLeaving: true)
         let former = choice.present
         isBetweenSenders = false
         let ending = perform(senders[0].link.disconnected(now: now), now: now)
-        choice.advance(now: now)
+        choice.advance(now: now, isRefused: isRefused)
         mirror?.choice.excluded = choice.present
         // The former collector's state does not count for the new one, which may be the second collector.
         if mirror != nil { for seat in seats { self[seat].link.cursors[0].rewind() } }
@@ -1098,6 +1146,7 @@ extension Delivery {
         var route = route(of: self[seat])
         route.endpoint = present
         route.hasOthers = mirror?.choice.hasOthers ?? false
+        route.isLastResort = mirror?.choice.isLastResort ?? false
         route.isMirror = true
         self[seat].mirror?.route = route
         let actions = changeMirror { $0.connected(now: now) }
@@ -1295,12 +1344,14 @@ extension Delivery {
             return []
         }
         guard let reason, mirror?.choice.hasOthers ?? false else { return [] }
-        return moveMirror(because: reason, now: now)
+        return moveMirror(because: reason, isRefused: true, now: now)
     }
 
-    private mutating func moveMirror(because reason: String, now: Int64) -> [Action] {
+    private mutating func moveMirror(
+        because reason: String, isRefused: Bool = false, now: Int64
+    ) -> [Action] {
         guard let former = mirror?.choice.present else { return [] }
-        mirror?.choice.advance(now: now)
+        mirror?.choice.advance(now: now, isRefused: isRefused)
         disconnectMirror(pauseMilliseconds: mirror?.choice.pauseMilliseconds ?? 0, now: now)
         for seat in seats { self[seat].mirror?.cursors[0].rewind() }
         choice.excluded = mirror?.choice.present
@@ -1335,6 +1386,7 @@ extension Delivery {
         if mirrorEndpoint(now: now) != nil, let complaint = mirror?.choice.complaint(now: now) {
             return moveMirror(because: complaint, now: now)
         }
+        if mirror?.choice.leavesLastResort(now: now) ?? false { disconnectMirror(now: now) }
         if mirror?.connected != nil, mirrorSeat == nil { disconnectMirror(now: now) }
         if let seat = mirrorSeat, let next = nextMirrorSeat, seat != next,
             self[seat].mirror?.isFlowing ?? false, self[seat].mirror?.isPersisted ?? false

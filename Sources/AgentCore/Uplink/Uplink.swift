@@ -36,6 +36,7 @@ package final class Uplink: Sendable {
         /// Answers to commands of the collector.
         var reports: [(report: Report, payload: [UInt8])] = []
         var hasBegun = false
+        /// Nothing more is accepted.
         var hasEnded = false
         /// Deadline of a stop, on the monotonic clock.
         var deadline: Int64?
@@ -178,10 +179,12 @@ package final class Uplink: Sendable {
 
     /// The source's tracks: once, before anything else.
     package func begin(formats: [TrackFormat]) {
-        inbox.withLock { inbox in
+        let isClosed = inbox.withLock { inbox in
             precondition(!inbox.hasBegun, "a source begins once")
-            inbox.hasBegun = true
+            inbox.hasBegun = !inbox.hasEnded
+            return inbox.hasEnded
         }
+        if isClosed { return }
         NamedThread.start("uplink") { [self] in
             var loop = UplinkLoop(uplink: self, formats: formats)
             let result = loop.run()
@@ -194,7 +197,6 @@ package final class Uplink: Sendable {
     /// recording.
     package func offer(_ sample: EncodedSample) {
         if let flaw = sample.flaw {
-            logger.warning("a \(sample.track) sample is lost: \(flaw)")
             offer(
                 Loss(
                     track: sample.track, cause: .damagedInput,
@@ -203,6 +205,7 @@ package final class Uplink: Sendable {
             return
         }
         let isReady = inbox.withLock { inbox in
+            guard !inbox.hasEnded else { return false }
             let dueBefore = inbox.batcher.dueNanoseconds ?? .max
             let batches = inbox.batcher.add(sample, now: MonotonicClock().nowNanoseconds)
             for batch in batches { inbox.append(batch) }
@@ -305,6 +308,23 @@ package final class Uplink: Sendable {
     }
 
     func setStatus(_ status: UplinkStatus) { statusNow.withLock { $0 = status } }
+
+    /// Releases the spool and its lock, and the closures of the capture; nothing is accepted afterwards. Without ``wait()``, blocks
+    /// until the uplink's thread has stopped sending.
+    package func close() {
+        let hasBegun = inbox.withLock { inbox in
+            inbox.hasEnded = true
+            return inbox.hasBegun
+        }
+        if hasBegun {
+            // The thread closes the spool, which it may have opened late.
+            abandon(after: .zero)
+            _ = wait()
+        } else {
+            disk?.storage.close()
+        }
+        capture.withLock { $0 = Capture() }
+    }
 
     private func add(_ event: Inbox.Event, _ change: (inout Inbox) -> Void = { _ in }) {
         inbox.withLock { inbox in

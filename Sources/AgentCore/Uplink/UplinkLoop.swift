@@ -32,6 +32,8 @@ struct UplinkLoop: ~Copyable {
     /// The delay that live viewers request.
     private var watchNanoseconds: Int64?
     private var watchers = WatcherArrivals()
+    /// The only collector's host name, until it was resolved.
+    private var hostName: HostLookup?
 
     init(uplink: Uplink, formats: [TrackFormat]) {
         self.uplink = uplink
@@ -41,11 +43,15 @@ struct UplinkLoop: ~Copyable {
         first = UplinkLane(.first, endpoint: delivery.endpoint)
         second = UplinkLane(.mirror, endpoint: delivery.endpoint)
         synchronizer = delivery.storage.map { SpoolSynchronizer($0) }
+        hostName = delivery.hasOtherCollectors ? nil : HostLookup(of: delivery.endpoint)
     }
 
-    /// Runs until everything is persisted, or sending has to end.
+    /// Runs until everything is persisted, or sending has to end. Closes the spool.
     mutating func run() -> UplinkOutcome {
-        defer { synchronizer?.stop() }
+        defer {
+            synchronizer?.stop()
+            delivery.storage?.close()
+        }
         var present = first
         do throws(MessagingError) {
             let context = try Context()
@@ -175,6 +181,10 @@ extension UplinkLoop {
         synchronize(now: now)
         if first.isReportDue(now: now) { perform(delivery.reportExchanges(now: now)) }
         if second.isReportDue(now: now) { perform(delivery.reportMirrorExchanges(now: now)) }
+        if let endpoints = hostName?.endpoints(now: now) {
+            hostName = nil
+            perform(delivery.learn(endpoints, now: now))
+        }
         lookForCollectors(now: now)
         perform(delivery.tick(now: now))
         if outcome == nil, isOver(deadline, now: now) {

@@ -29,9 +29,11 @@ package struct UplinkSettings: Hashable, Sendable {
     /// Shorter than the service manager's timeout (`TimeoutStopSec=30`).
     package static let defaultLinger = Duration.seconds(10)
 
-    /// Security of the connections to one of the collectors.
+    /// Security of the connections to one of the collectors. An address of the only collector's host name has that of the name.
     package func security(of endpoint: String) -> SocketSecurity {
-        otherSecurities[endpoint] ?? security
+        let names = collectors
+        let named = names.count == 1 ? otherSecurities[names[0]] : nil
+        return otherSecurities[endpoint] ?? named ?? security
     }
 
     /// Each of the endpoints.

@@ -178,7 +178,7 @@ extension CollectorEnvironment {
     ) throws(CollectorError) -> ControlServer {
         do throws(ControlSocketError) {
             let server = try ControlServer(for: audience, answersAtOnce: answersAtOnce) {
-                [wakeUp] in wakeUp.signal()
+                [wakeUp] _ in wakeUp.signal()
             }
             try server.start(at: path)
             return server

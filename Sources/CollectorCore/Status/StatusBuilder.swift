@@ -46,6 +46,7 @@ struct StatusBuilder {
             sources: sources(of: engine, sessionNow: sessionNow, now: now),
             trouble: surroundings.isEntranceShut
                 ? "no agent can be admitted any more; the collector is ending" : engine.trouble)
+        status.isDraining = engine.isDraining
         status.sessionSeconds = sessionNow.map { Double($0) / 1e9 }
         status.sessionsBegun = engine.counts.sessionsBegun
         status.sessionsEnded = engine.counts.sessionsEnded

@@ -61,6 +61,8 @@ package struct LinkRoute: Hashable, Sendable {
     package var term: UInt64 = 0
     /// Whether the agent has other collectors to go to.
     package var hasOthers = false
+    /// Hello says that there is no other collector, because all of them have declined.
+    package var isLastResort = false
     /// The session in which another collector recorded the sources last.
     package var session: SessionOffer?
     /// Number of the agent's collectors.

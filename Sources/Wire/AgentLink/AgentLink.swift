@@ -205,7 +205,7 @@ package struct AgentLink<Payload: Sendable>: Sendable {
             epochs: settings.epochs, sources: offers, clockExchanges: exchanges.take())
         hello.forgetsAtPersisted = settings.forgetsAtPersisted
         hello.term = route.term
-        hello.hasOthers = route.hasOthers
+        hello.hasOthers = route.hasOthers && !route.isLastResort
         hello.session = route.session
         hello.collectors = route.collectors
         hello.isMirror = route.isMirror

@@ -111,6 +111,8 @@ extension CaptureStatus {
                 }
             }
             if let lastsSeconds { $0.lastsSeconds = lastsSeconds }
+            $0.trouble = printable(trouble)
+            if let retrySeconds { $0.retrySeconds = retrySeconds }
         }
     }
 
@@ -168,6 +170,8 @@ extension CaptureStatus {
                     records: entry.records, bytes: entry.bytes))
         }
         if message.hasLastsSeconds { lastsSeconds = message.lastsSeconds }
+        trouble = try FieldChecks.text(message.trouble, "CaptureStatus.trouble")
+        if message.hasRetrySeconds { retrySeconds = message.retrySeconds }
     }
 }
 

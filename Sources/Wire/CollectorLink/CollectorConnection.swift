@@ -40,6 +40,8 @@ struct CollectorConnection: Sendable {
         let keepsUntilReleased: Bool
         /// Whether it has other collectors to go to.
         let hasOthers: Bool
+        /// Number of its collectors; 0: unknown.
+        let collectors: UInt32
         /// Another collector may record its sources, at the same time or later.
         let needsClock: Bool
         let address: String
@@ -56,7 +58,8 @@ struct CollectorConnection: Sendable {
             keepsUntilReleased =
                 hello.minor >= WireLimits.releaseMinor && !hello.forgetsAtPersisted
             hasOthers = hello.hasOthers && hello.minor >= WireLimits.termMinor
-            needsClock = hasOthers || hello.collectors > 1
+            collectors = hello.collectors
+            needsClock = hasOthers || collectors > 1
             self.address = address
             self.owner = owner
             spool = hello.spool
@@ -93,6 +96,7 @@ struct CollectorConnection: Sendable {
     var minor: UInt32 { introduction.minor }
     var keepsUntilReleased: Bool { introduction.keepsUntilReleased }
     var hasOthers: Bool { introduction.hasOthers }
+    var collectors: UInt32 { introduction.collectors }
     var needsClock: Bool { introduction.needsClock }
     var address: String { introduction.address }
     var owner: String { introduction.owner }

@@ -290,7 +290,20 @@ package struct CollectorLink: Sendable {
 
     /// Sources whose agents have no other collector.
     package var immovableSources: [String] {
-        connections.values.filter { !$0.hasOthers }.flatMap { $0.accounts.map(\.name) }.sorted()
+        sources { !$0.hasOthers && !isLastResort(of: $0) }
+    }
+
+    /// Sources whose agents have other collectors, which have all declined: they are recorded here, although agents are to go
+    /// elsewhere.
+    package var returnedSources: [String] { sources(of: isLastResort) }
+
+    /// An agent says that it has no other collector also while two of two collectors record it.
+    private func isLastResort(of connection: CollectorConnection) -> Bool {
+        !connection.hasOthers && connection.collectors > (settings.mirrored ? 2 : 1)
+    }
+
+    private func sources(of isWanted: (CollectorConnection) -> Bool) -> [String] {
+        connections.values.filter(isWanted).flatMap { $0.accounts.map(\.name) }.sorted()
     }
 
     /// Refuses a peer for a reason that only the caller can determine (its payload, a full disk).

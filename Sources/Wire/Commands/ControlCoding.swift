@@ -152,6 +152,8 @@ extension ControlReply {
                 $0.moving = UInt32(clamping: progress.moving)
                 $0.staying = progress.staying
                 $0.unwritten = UInt32(clamping: progress.unwritten)
+                $0.leaving = UInt32(clamping: progress.leaving)
+                $0.returned = progress.returned
             }
         case .status(let json):
             message.status = .with { $0.json = Data(json) }
@@ -192,7 +194,8 @@ extension ControlReply {
                 DrainProgress(
                     collector: printable(message.collector), moving: Int(message.moving),
                     staying: message.staying.map { printable($0) },
-                    unwritten: Int(message.unwritten)))
+                    unwritten: Int(message.unwritten), leaving: Int(message.leaving),
+                    returned: message.returned.map { printable($0) }))
         case .status(let status):
             reply = .status(Array(status.json))
         case .failure(let failure):

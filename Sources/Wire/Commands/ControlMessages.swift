@@ -65,12 +65,26 @@ package struct DrainProgress: Hashable, Sendable {
     package var staying: [String]
     /// Number of sources, without those that stay, with received records that are not on disk yet.
     package var unwritten: Int
+    /// Number of sources that left a moment ago: another collector may refuse them, and they come back.
+    package var leaving: Int
+    /// Sources that came back, because all other collectors of their agents have declined.
+    package var returned: [String]
 
-    package init(collector: String, moving: Int, staying: [String], unwritten: Int) {
+    package init(
+        collector: String, moving: Int, staying: [String], unwritten: Int, leaving: Int = 0,
+        returned: [String] = []
+    ) {
         self.collector = collector
         self.moving = moving
         self.staying = staying
         self.unwritten = unwritten
+        self.leaving = leaving
+        self.returned = returned
+    }
+
+    /// Whether every source with another collector is recorded there, and all that it sent here is on disk.
+    package var isDone: Bool {
+        moving == 0 && leaving == 0 && returned.isEmpty && unwritten == 0
     }
 }
 

@@ -555,6 +555,22 @@ nonisolated struct Tributary_V1_CaptureStatus: @unchecked Sendable {
   /// Clears the value of `lastsSeconds`. Subsequent reads from it will return its default value.
   mutating func clearLastsSeconds() {_uniqueStorage()._lastsSeconds = nil}
 
+  /// Why the source is not captured, although no command has stopped it; empty: it is, or it is stopped. Since minor 14.
+  var trouble: String {
+    get {_storage._trouble}
+    set {_uniqueStorage()._trouble = newValue}
+  }
+
+  /// Time until the next attempt to capture it; absent: none is planned, or one is under way. Since minor 14.
+  var retrySeconds: UInt64 {
+    get {_storage._retrySeconds ?? 0}
+    set {_uniqueStorage()._retrySeconds = newValue}
+  }
+  /// Returns true if `retrySeconds` has been explicitly set.
+  var hasRetrySeconds: Bool {_storage._retrySeconds != nil}
+  /// Clears the value of `retrySeconds`. Subsequent reads from it will return its default value.
+  mutating func clearRetrySeconds() {_uniqueStorage()._retrySeconds = nil}
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   nonisolated struct HeldCount: Sendable {
@@ -1480,7 +1496,7 @@ nonisolated extension Tributary_V1_Snapshot: SwiftProtobuf.Message, SwiftProtobu
 
 nonisolated extension Tributary_V1_CaptureStatus: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".CaptureStatus"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}capturing\0\u{1}video\0\u{1}audio\0\u{1}descriptions\0\u{1}size\0\u{3}video_bitrate\0\u{1}crop\0\u{1}rotation\0\u{1}mirrored\0\u{1}pictures\0\u{3}sound_packets\0\u{3}lost_samples\0\u{3}kept_bytes\0\u{1}connected\0\u{1}software\0\u{1}collector\0\u{1}moved\0\u{1}held\0\u{1}second\0\u{1}owed\0\u{3}lasts_seconds\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}capturing\0\u{1}video\0\u{1}audio\0\u{1}descriptions\0\u{1}size\0\u{3}video_bitrate\0\u{1}crop\0\u{1}rotation\0\u{1}mirrored\0\u{1}pictures\0\u{3}sound_packets\0\u{3}lost_samples\0\u{3}kept_bytes\0\u{1}connected\0\u{1}software\0\u{1}collector\0\u{1}moved\0\u{1}held\0\u{1}second\0\u{1}owed\0\u{3}lasts_seconds\0\u{1}trouble\0\u{3}retry_seconds\0")
 
   fileprivate class _StorageClass {
     var _capturing: Bool = false
@@ -1504,6 +1520,8 @@ nonisolated extension Tributary_V1_CaptureStatus: SwiftProtobuf.Message, SwiftPr
     var _second: Tributary_V1_CaptureStatus.SecondCollector? = nil
     var _owed: [Tributary_V1_CaptureStatus.OwedCount] = []
     var _lastsSeconds: UInt64? = nil
+    var _trouble: String = String()
+    var _retrySeconds: UInt64? = nil
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -1535,6 +1553,8 @@ nonisolated extension Tributary_V1_CaptureStatus: SwiftProtobuf.Message, SwiftPr
       _second = source._second
       _owed = source._owed
       _lastsSeconds = source._lastsSeconds
+      _trouble = source._trouble
+      _retrySeconds = source._retrySeconds
     }
   }
 
@@ -1574,6 +1594,8 @@ nonisolated extension Tributary_V1_CaptureStatus: SwiftProtobuf.Message, SwiftPr
         case 19: try { try decoder.decodeSingularMessageField(value: &_storage._second) }()
         case 20: try { try decoder.decodeRepeatedMessageField(value: &_storage._owed) }()
         case 21: try { try decoder.decodeSingularUInt64Field(value: &_storage._lastsSeconds) }()
+        case 22: try { try decoder.decodeSingularStringField(value: &_storage._trouble) }()
+        case 23: try { try decoder.decodeSingularUInt64Field(value: &_storage._retrySeconds) }()
         default: break
         }
       }
@@ -1649,6 +1671,12 @@ nonisolated extension Tributary_V1_CaptureStatus: SwiftProtobuf.Message, SwiftPr
       try { if let v = _storage._lastsSeconds {
         try visitor.visitSingularUInt64Field(value: v, fieldNumber: 21)
       } }()
+      if !_storage._trouble.isEmpty {
+        try visitor.visitSingularStringField(value: _storage._trouble, fieldNumber: 22)
+      }
+      try { if let v = _storage._retrySeconds {
+        try visitor.visitSingularUInt64Field(value: v, fieldNumber: 23)
+      } }()
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -1679,6 +1707,8 @@ nonisolated extension Tributary_V1_CaptureStatus: SwiftProtobuf.Message, SwiftPr
         if _storage._second != rhs_storage._second {return false}
         if _storage._owed != rhs_storage._owed {return false}
         if _storage._lastsSeconds != rhs_storage._lastsSeconds {return false}
+        if _storage._trouble != rhs_storage._trouble {return false}
+        if _storage._retrySeconds != rhs_storage._retrySeconds {return false}
         return true
       }
       if !storagesAreEqual {return false}

@@ -417,6 +417,12 @@ nonisolated struct Tributary_V1_Draining: Sendable {
   /// The collector's name.
   var collector: String = String()
 
+  /// Sources that left in the last 6 s: another collector may refuse them, and they come back.
+  var leaving: UInt32 = 0
+
+  /// Sources that came back, because all other collectors of their agents have declined: they are recorded here.
+  var returned: [String] = []
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
@@ -1208,7 +1214,7 @@ nonisolated extension Tributary_V1_Drain: SwiftProtobuf.Message, SwiftProtobuf._
 
 nonisolated extension Tributary_V1_Draining: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".Draining"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}moving\0\u{1}staying\0\u{1}unwritten\0\u{1}collector\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}moving\0\u{1}staying\0\u{1}unwritten\0\u{1}collector\0\u{1}leaving\0\u{1}returned\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -1220,6 +1226,8 @@ nonisolated extension Tributary_V1_Draining: SwiftProtobuf.Message, SwiftProtobu
       case 2: try { try decoder.decodeRepeatedStringField(value: &self.staying) }()
       case 3: try { try decoder.decodeSingularUInt32Field(value: &self.unwritten) }()
       case 4: try { try decoder.decodeSingularStringField(value: &self.collector) }()
+      case 5: try { try decoder.decodeSingularUInt32Field(value: &self.leaving) }()
+      case 6: try { try decoder.decodeRepeatedStringField(value: &self.returned) }()
       default: break
       }
     }
@@ -1238,6 +1246,12 @@ nonisolated extension Tributary_V1_Draining: SwiftProtobuf.Message, SwiftProtobu
     if !self.collector.isEmpty {
       try visitor.visitSingularStringField(value: self.collector, fieldNumber: 4)
     }
+    if self.leaving != 0 {
+      try visitor.visitSingularUInt32Field(value: self.leaving, fieldNumber: 5)
+    }
+    if !self.returned.isEmpty {
+      try visitor.visitRepeatedStringField(value: self.returned, fieldNumber: 6)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -1246,6 +1260,8 @@ nonisolated extension Tributary_V1_Draining: SwiftProtobuf.Message, SwiftProtobu
     if lhs.staying != rhs.staying {return false}
     if lhs.unwritten != rhs.unwritten {return false}
     if lhs.collector != rhs.collector {return false}
+    if lhs.leaving != rhs.leaving {return false}
+    if lhs.returned != rhs.returned {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

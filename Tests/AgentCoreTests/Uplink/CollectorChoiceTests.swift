@@ -106,6 +106,53 @@ private let second: Int64 = 1_000_000_000
         #expect(choice.pauseMilliseconds == 100)
     }
 
+    @Test func `when all have declined, one that has sent the agent away is a last resort`() {
+        var choice = CollectorChoice(["a", "b", "c"], source: "camera", present: nil)
+        let order = choice.collectors
+        choice.isUseful(now: 0)
+        // Those that are silent or accept nothing do not admit it either if it has no other collector.
+        choice.advance(now: 0, isRefused: true)
+        choice.advance(now: 0)
+        #expect(!choice.isLastResort)
+        choice.advance(now: 0, isRefused: true)
+        #expect(choice.present == order[0] && choice.isLastResort)
+        choice.advance(now: 0, isRefused: true)
+        #expect(choice.present == order[1] && !choice.isLastResort)
+        choice.advance(now: 0)
+        #expect(choice.present == order[2] && choice.isLastResort)
+        // It stays there for a minute, and then is an agent that has others.
+        choice.isUseful(now: 10 * second)
+        var leaves = choice.leavesLastResort(now: 69 * second)
+        #expect(!leaves && choice.isLastResort)
+        choice.isUseful(now: 69 * second)
+        leaves = choice.leavesLastResort(now: 70 * second)
+        #expect(leaves && !choice.isLastResort)
+        leaves = choice.leavesLastResort(now: 200 * second)
+        #expect(!leaves)
+    }
+
+    @Test func `a box whose network was away has no last resort`() {
+        var choice = choice()
+        for _ in 0..<9 { choice.advance(now: 0) }
+        #expect(!choice.isLastResort)
+        // One that accepts records ends what the others have said.
+        choice.advance(now: 0, isRefused: true)
+        choice.isUseful(now: 0)
+        choice.advance(now: 0, isRefused: true)
+        choice.advance(now: 0, isRefused: true)
+        #expect(!choice.isLastResort)
+    }
+
+    @Test func `of two collectors, the second one is no choice where it records the same`() {
+        var choice = CollectorChoice(["a", "b", "c"], source: "camera", present: nil)
+        let order = choice.collectors
+        choice.excluded = order[1]
+        choice.advance(now: 0, isRefused: true)
+        #expect(choice.present == order[2] && !choice.isLastResort)
+        choice.advance(now: 0, isRefused: true)
+        #expect(choice.present == order[0] && choice.isLastResort)
+    }
+
     @Test func `it stays where it was, and never leaves the only one`() {
         let last = RendezvousOrder.of(names, for: "camera")[2]
         #expect(choice(present: last).present == last)

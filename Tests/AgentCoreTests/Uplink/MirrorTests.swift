@@ -87,6 +87,26 @@ private struct MirroredAgent {
         for _ in 0..<600 where first == former { pass() }
     }
 
+    /// Agents are sent away from a collector, or not any more.
+    mutating func drain(_ endpoint: String, _ isDrained: Bool = true) {
+        ends[endpoint]?.link.elsewhere = isDrained ? "drained" : nil
+        guard isDrained, let archive = ends[endpoint]?.archive else { return }
+        let now = now
+        answer(
+            ends[endpoint]?.link.sendElsewhere(because: "drained", now: now, durable: archive),
+            endpoint)
+    }
+
+    /// Time passes for one source that is recorded by one collector.
+    mutating func record(seconds: Int) {
+        for _ in 0..<seconds * 10 {
+            if ends[first]?.isConnected == false { connect() }
+            capture()
+            pass()
+            persist(first)
+        }
+    }
+
     mutating func loseMirror() {
         ends[mirror]?.isConnected = false
         perform(backlog.mirrorDisconnected(now: now), to: first)
@@ -195,6 +215,86 @@ private struct MirroredAgent {
             default: continue
             }
         }
+    }
+}
+
+/// Collectors that send agents away.
+struct DrainedCollectorsTests {
+    private func agent() throws -> MirroredAgent {
+        var agent = try MirroredAgent(disk: SimulatedDisk(seed: 1), isMirrored: false)
+        agent.connect()
+        agent.record(seconds: 2)
+        #expect(agent.backlog.isFlowing)
+        return agent
+    }
+
+    @Test func `a source is recorded while all collectors are drained, at one of them`() throws {
+        var agent = try agent()
+        let present = agent.first
+        let other = agent.mirror
+        agent.drain(present)
+        agent.record(seconds: 2)
+        #expect(agent.first == other && agent.backlog.isFlowing)
+        agent.drain(other)
+        agent.record(seconds: 5)
+        #expect(agent.backlog.isFlowing)
+        // No changes to and fro, each of which would raise the term.
+        let term = agent.backlog.term
+        let last = agent.first
+        let returned = agent.ends[last]?.link.returnedSources
+        #expect(returned == ["camera"])
+        #expect(agent.ends[last]?.link.immovableSources == [])
+        agent.record(seconds: 30)
+        #expect(agent.backlog.term == term && agent.first == last && agent.backlog.isFlowing)
+        // All are asked again after a minute, and none is different.
+        agent.record(seconds: 60)
+        #expect(agent.backlog.isFlowing && agent.backlog.term <= term + 4)
+    }
+
+    @Test func `a source leaves its last resort for a collector that is not drained any more`()
+        throws
+    {
+        var agent = try agent()
+        let (present, other) = (agent.first, agent.mirror)
+        agent.drain(present)
+        agent.drain(other)
+        agent.record(seconds: 5)
+        let last = agent.first
+        let free = last == present ? other : present
+        agent.drain(free, false)
+        agent.record(seconds: 70)
+        #expect(agent.first == free && agent.backlog.isFlowing)
+        #expect(agent.ends[free]?.link.returnedSources == [])
+        #expect(agent.hellos[free]?.last?.hasOthers == true)
+    }
+
+    @Test func `a last resort that persists nothing is left`() throws {
+        var agent = try agent()
+        for endpoint in MirroredAgent.endpoints { agent.drain(endpoint) }
+        agent.record(seconds: 5)
+        let last = agent.first
+        #expect(agent.ends[last]?.link.returnedSources == ["camera"])
+        // Its disk is full: an agent without another collector is welcome, and sends what it may.
+        for _ in 0..<200 where agent.first == last {
+            agent.capture()
+            agent.pass()
+        }
+        #expect(agent.first != last)
+    }
+
+    @Test func `addresses that become known later are collectors each`() throws {
+        var agent = try MirroredAgent(
+            disk: SimulatedDisk(seed: 1), endpoints: ["tcp://name:1"], isMirrored: false)
+        #expect(!agent.backlog.hasOtherCollectors)
+        #expect(agent.backlog.learn(["tcp://name:1"], now: agent.now).isEmpty)
+        let actions = agent.backlog.learn(MirroredAgent.endpoints, now: agent.now)
+        #expect(
+            actions.contains { if case .reconnect = $0 { true } else { false } } && !actions.isEmpty
+        )
+        #expect(agent.backlog.hasOtherCollectors)
+        #expect(MirroredAgent.endpoints.contains(agent.backlog.endpoint))
+        // They are known once.
+        #expect(agent.backlog.learn(["tcp://c:1", "tcp://d:1"], now: agent.now).isEmpty)
     }
 }
 

@@ -1,4 +1,6 @@
+import Foundation
 import Logging
+import Spooling
 import Synchronization
 import Testing
 
@@ -18,6 +20,23 @@ struct `An uplink` {
         let first = depth.lowest
         for _ in 0..<1_000 { #expect(uplink.isCaptureStopped) }
         #expect(first - depth.lowest < 4_096, "\(first - depth.lowest) bytes of stack more")
+    }
+
+    /// A lock that was held until the object went away was held for ever, because closures kept the object.
+    @Test func `leaves its spool to another one when it is closed`() throws {
+        let path = FileManager.default.temporaryDirectory
+            .appending(path: "tributary-uplink-\(UUID().uuidString)").path
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        var settings = UplinkSettings(
+            endpoint: "tcp://c:1", sourceName: "camera", agentName: "box", software: "agent",
+            batch: .automatic, memoryLimitBytes: 1 << 20)
+        settings.spool = SpoolSettings(path: path, limitBytes: 1 << 20)
+        let uplink = try Uplink(settings: settings, logger: Logger(label: "test"))
+        uplink.obey { [uplink] _ in _ = uplink.status }
+        #expect(throws: SpoolError.inUse(path: path)) { try DirectoryStorage(path: path) }
+        uplink.close()
+        try DirectoryStorage(path: path).close()
+        withExtendedLifetime(uplink) {}
     }
 }
 
