@@ -323,6 +323,7 @@ import Testing
         #expect(client.ask("BREW rtsp://h/live/stage").contains("501 "))
         #expect(client.ask("DESCRIBE rtsp://h/nothing").contains("404 "))
         #expect(client.ask("OPTIONS *", "Require: x\u{E9}y").contains("551 "))
+        #expect(client.ask("OPTIONS *", "Require: x\ty").contains("Unsupported: xy\r\n"))
         #expect(client.wishes.isEmpty)
     }
 

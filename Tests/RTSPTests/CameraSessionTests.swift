@@ -150,6 +150,32 @@ struct ScriptedCamera {
         #expect(camera.unitCount == 1)
     }
 
+    @Test(arguments: ["Session: 7\rX: y", "Session: 7\tx", "Session: ;timeout=4", "Session: é"])
+    func `a session whose name cannot be repeated ends`(_ header: String) throws {
+        var camera = try ScriptedCamera()
+        camera.answer()
+        camera.answer(body: ScriptedCamera.description)
+        camera.session.setUp([.init(track: 0)], now: 0)
+        camera.collect()
+        camera.answer("200 OK", [header, "Transport: RTP/AVP/TCP;interleaved=0-1"])
+        #expect(camera.end == .broken("the camera's session has no name that can be repeated"))
+    }
+
+    @Test func `a camera that sends datagrams although TCP was asked for is refused`() throws {
+        var camera = try ScriptedCamera()
+        camera.answer()
+        camera.answer(body: ScriptedCamera.description)
+        camera.session.setUp([.init(track: 0)], now: 0)
+        camera.collect()
+        camera.answer(
+            "200 OK", ["Session: 1", "Transport: RTP/AVP;unicast;server_port=5000-5001"])
+        #expect(
+            camera.end
+                == .broken(
+                    "the camera sends over UDP although TCP was asked for: use --camera-transport udp"
+                ))
+    }
+
     @Test func `channels are those that the camera says, and others are passed over`() throws {
         var camera = try ScriptedCamera()
         camera.answer()
@@ -372,14 +398,15 @@ struct ScriptedCamera {
         #expect(camera.end == .closed("its session has expired"))
     }
 
-    @Test func `goodbyes on all tracks end the session, with the last picture`() throws {
+    @Test func `a goodbye of the pictures ends the session, with the last one`() throws {
         var camera = try ScriptedCamera()
         camera.open()
         camera.packet(0)
         let goodbye: [UInt8] = [0x80, 203, 0, 0]
-        camera.session.received([0x24, 1, 0, 4] + goodbye, arrivalNanoseconds: 1)
-        #expect(camera.end == nil)
         camera.session.received([0x24, 3, 0, 4] + goodbye, arrivalNanoseconds: 1)
+        camera.collect()
+        #expect(camera.end == nil)
+        camera.session.received([0x24, 1, 0, 4] + goodbye, arrivalNanoseconds: 1)
         camera.collect()
         #expect(camera.end == .closed("it has ended its stream"))
         #expect(camera.unitCount == 1)

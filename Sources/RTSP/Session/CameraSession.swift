@@ -453,11 +453,13 @@ package struct CameraSession: Sendable {
 
     private mutating func setUp(_ track: Int, _ response: RTSPResponse, _ now: Int64) {
         if let text = response.head.value("session") {
-            let parts = text.split(separator: ";")
-            guard let id = parts.first, id.utf8.count <= Self.longestSessionBytes else {
-                return end(.broken("the camera's session has no name"))
-            }
-            sessionID = String(id).trimmed
+            let parts = text.split(separator: ";", omittingEmptySubsequences: false)
+            let id = parts.first.map { String($0).trimmed } ?? ""
+            // It is repeated in every request.
+            guard !id.isEmpty, id.utf8.count <= Self.longestSessionBytes,
+                id.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F })
+            else { return end(.broken("the camera's session has no name that can be repeated")) }
+            sessionID = id
             for part in parts.dropFirst() {
                 let pair = part.split(separator: "=")
                 if pair.count == 2, String(pair[0]).trimmed.lowercased() == "timeout",

@@ -245,9 +245,11 @@ package struct ServerSession: Sendable {
     private mutating func take(_ request: ClientRequest) {
         if let required = request.head.value("require") {
             // An option that the client requires (RFC 2326 §12.32); none is supported.
-            let named = String(required.unicodeScalars.prefix(80).map { Character($0) })
+            let named = String(
+                decoding: required.utf8.prefix(80).filter { $0 >= 0x20 && $0 < 0x7F },
+                as: UTF8.self)
             return answer(
-                request, .optionNotSupported, [("Unsupported", named.filter { $0.isASCII })])
+                request, .optionNotSupported, [("Unsupported", named)])
         }
         switch request.method {
         case .options:

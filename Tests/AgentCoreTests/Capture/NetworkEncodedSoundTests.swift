@@ -208,6 +208,22 @@ import Wire
             try #require(beeps(result).first), from: stand.arrival(250), until: stand.arrival(255))
     }
 
+    @Test(arguments: [400, nil])
+    func `sound that stops is a gap, with silence until it returns`(_ again: Int?) throws {
+        let stand = try Stand()
+        try stand.send(0..<100)
+        for index in 100..<400 {
+            _ = stand.output.wait(untilNanoseconds: stand.arrival(index))
+            try stand.track.tick(stand.output)
+        }
+        if let again { try stand.send(again..<450) }
+        let result = try stand.finish(at: again == nil ? 400 : 450)
+        expectContiguous(result.audio)
+        #expect(result.losses.map(\.text) == ["the camera sent no sound"])
+        let loss = try #require(result.losses.first)
+        #expect((loss.durationNanoseconds - 300 * Self.interval).magnitude < 100_000_000)
+    }
+
     @Test func `overlapping sound is dropped and reported`() throws {
         let stand = try Stand()
         // The first seconds are on their way for 200 ms, then the network is quick.

@@ -76,11 +76,12 @@ final class NetworkEncodedSound: NetworkTrack {
 
     func tick(_ output: CaptureOutput) throws(EncodingError) {
         try record(times.tick(now: output.nowNanoseconds), output)
+        progress.tick(output)
         if progress.isMissing {
+            if nextNanoseconds != nil { try stop(output) }
             let end = output.nowNanoseconds - Self.silenceDelayNanoseconds
             try silence(untilNanoseconds: end, output)
         }
-        progress.tick(output)
     }
 
     func discontinue(isHarmless: Bool, _ output: CaptureOutput) throws(EncodingError) {
