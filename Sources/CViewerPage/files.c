@@ -14,6 +14,9 @@ static const unsigned char account_js[] = {
 static const unsigned char api_js[] = {
 #embed "page/common/api.js"
 };
+static const unsigned char boxes_js[] = {
+#embed "page/media/boxes.js"
+};
 static const unsigned char calendar_css[] = {
 #embed "page/calendar/calendar.css"
 };
@@ -22,6 +25,9 @@ static const unsigned char calendar_js[] = {
 };
 static const unsigned char causes_js[] = {
 #embed "page/common/causes.js"
+};
+static const unsigned char codecs_js[] = {
+#embed "page/media/codecs.js"
 };
 static const unsigned char dark_css[] = {
 #embed "page/common/dark.css"
@@ -316,9 +322,11 @@ static const struct CViewerPageFile files[] = {
     FILE_ENTRY("account.css", account_css),
     FILE_ENTRY("account.js", account_js),
     FILE_ENTRY("api.js", api_js),
+    FILE_ENTRY("boxes.js", boxes_js),
     FILE_ENTRY("calendar.css", calendar_css),
     FILE_ENTRY("calendar.js", calendar_js),
     FILE_ENTRY("causes.js", causes_js),
+    FILE_ENTRY("codecs.js", codecs_js),
     FILE_ENTRY("dark.css", dark_css),
     FILE_ENTRY("dialog.js", dialog_js),
     FILE_ENTRY("disk-words.js", disk_words_js),

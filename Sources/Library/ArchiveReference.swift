@@ -193,7 +193,7 @@ package struct ArchiveReference: Sendable {
         let store: ObjectSegmentStore
         do throws(ObjectStoreError) {
             store = ObjectSegmentStore(
-                try S3Bucket(address, patience: .reading, shutdown: shutdown),
+                try address.open(patience: .reading, shutdown: shutdown),
                 cacheBytes: cacheBytes, complain: complain)
         } catch {
             throw Failure(error.message)

@@ -8,10 +8,6 @@ import Wire
 
 /// An agent's interface to its operators and the service manager: status, signals and commands.
 final class AgentService: Sendable {
-    /// Options that may change without a restart.
-    private static let changeable: Set<String> = [
-        "video", "audio", "size", "fps", "video-bitrate", "verbose",
-    ]
     private static let lookMilliseconds = 1_000
 
     let logger: Logger
@@ -95,11 +91,12 @@ final class AgentService: Sendable {
             let (command, options) = try Program.reread(AgentCommand.self)
             let changed = state.withLock { state in
                 defer { state.options = options.values }
-                return Self.changes(from: state.options ?? [:], to: options.values)
+                return ReloadedOptions(from: state.options ?? [:], to: options.values)
             }
             threshold.set(verbose: command.log.verbose)
-            logger.notice("\(Self.report(changed))")
-            let change = try Self.change(changed, command)
+            let line = changed.line(changeable: Self.changeable, verb: "changes now")
+            logger.notice("\(line)")
+            let change = try Self.change(changed.changed, command)
             if !change.isEmpty { apply(change, to: agent) }
         } catch {
             logger.error("the configuration was not changed: \(error)")
@@ -113,11 +110,10 @@ final class AgentService: Sendable {
         }
     }
 
-    private static func changes(
-        from old: [String: String], to new: [String: String]
-    ) -> [String] {
-        Set(old.keys).union(new.keys).filter { old[$0] != new[$0] }.sorted()
-    }
+    /// Options that need no restart: those of ``change(_:_:)``, and the log's.
+    private static let changeable: Set<String> = [
+        "video", "audio", "size", "fps", "video-bitrate", "verbose",
+    ]
 
     /// Converts changed options to changes of a running capture.
     static func change(
@@ -144,18 +140,5 @@ final class AgentService: Sendable {
             }
         }
         return change
-    }
-
-    /// One line about the effect of a changed configuration.
-    private static func report(_ changed: [String]) -> String {
-        let now = changed.filter(changeable.contains)
-        let later = changed.filter { !changeable.contains($0) }
-        var parts: [String] = []
-        if !now.isEmpty { parts.append("\(now.joined(separator: ", ")) changes now") }
-        if !later.isEmpty {
-            parts.append("\(later.joined(separator: ", ")) will change at the next start")
-        }
-        return "configuration reloaded: "
-            + (parts.isEmpty ? "nothing has changed" : parts.joined(separator: "; "))
     }
 }

@@ -77,10 +77,20 @@ extension DeviceReport.NetworkCamera {
             model: facts?.model ?? device.hardware, firmware: facts?.firmware,
             serial: facts?.serial, service: device.service?.text,
             clock: facts?.clock.map(DeviceReport.Clock.init),
-            streams: (facts?.profiles ?? []).map {
-                DeviceReport.Stream($0, source: name, options: options)
-            },
+            streams: Self.streams(facts?.profiles ?? [], name, options),
             obstacle: facts == nil ? unreachable : facts?.problem)
+    }
+
+    /// The printed commands can run at the same time: each stream is another source.
+    private static func streams(
+        _ profiles: [DeviceProfile], _ name: String, _ options: DeviceReport.RecordingOptions
+    ) -> [DeviceReport.Stream] {
+        var recordable = 0
+        return profiles.map { profile in
+            if profile.isRecordable { recordable += 1 }
+            let source = recordable > 1 ? "\(name)-\(recordable)" : name
+            return DeviceReport.Stream(profile, source: source, options: options)
+        }
     }
 }
 
@@ -136,7 +146,7 @@ struct NetworkSourceNames {
             letter.isASCII && (letter.isLetter || letter.isNumber) ? letter : "-"
         }
         let words = String(text).split(separator: "-").joined(separator: "-")
-        let base = String(words.suffix(WireLimits.nameBytes - 4))
+        let base = String(words.suffix(WireLimits.nameBytes - 8))
         let start = base.drop { $0 == "-" }
         let name = SourceName.isValid(String(start)) ? String(start) : "camera"
         var unique = name

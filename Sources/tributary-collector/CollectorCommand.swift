@@ -299,6 +299,11 @@ struct CollectorCommand: ParsableCommand {
         return ArchiveLayout.isValidName(name) ? name : ""
     }
 
+    /// Options that need no restart: those of ``changeable``, and the log's.
+    static let changeable: Set<String> = [
+        "idle-timeout", "reserve", "keep-age", "keep-bytes", "keep-free", "keep-local", "verbose",
+    ]
+
     /// Settings that may change while the collector runs.
     var changeable: ChangeableSettings {
         ChangeableSettings(

@@ -7,11 +7,6 @@ import Terminal
 
 /// A collector's interface to its operators and the service manager: status, signals and settings.
 final class Service: Sendable {
-    /// Options that may change without a restart.
-    private static let changeable: Set<String> = [
-        "idle-timeout", "reserve", "keep-age", "keep-bytes", "keep-free", "keep-local", "verbose",
-    ]
-
     let logger: Logger
     private let console: Console
     private let manager = ServiceManager.current()
@@ -68,33 +63,15 @@ final class Service: Sendable {
             let shortage = try command.room.check(archive: command.archive)
             let changed = state.withLock { state in
                 defer { state.options = options.values }
-                return Self.changes(from: state.options ?? [:], to: options.values)
+                return ReloadedOptions(from: state.options ?? [:], to: options.values)
             }
             collector.change(to: command.changeable)
             threshold.set(verbose: command.log.verbose)
-            logger.notice("\(Self.report(changed))")
+            let line = changed.line(changeable: CollectorCommand.changeable, verb: "changed")
+            logger.notice("\(line)")
             if let shortage { logger.warning("\(shortage)") }
         } catch {
             logger.error("the configuration was not changed: \(error)")
         }
-    }
-
-    private static func changes(
-        from old: [String: String], to new: [String: String]
-    ) -> [String] {
-        Set(old.keys).union(new.keys).filter { old[$0] != new[$0] }.sorted()
-    }
-
-    /// One line about the effect of a changed configuration.
-    private static func report(_ changed: [String]) -> String {
-        let now = changed.filter(changeable.contains)
-        let later = changed.filter { !changeable.contains($0) }
-        var parts: [String] = []
-        if !now.isEmpty { parts.append("\(now.joined(separator: ", ")) changed") }
-        if !later.isEmpty {
-            parts.append("\(later.joined(separator: ", ")) will change at the next start")
-        }
-        return "configuration reloaded: "
-            + (parts.isEmpty ? "nothing has changed" : parts.joined(separator: "; "))
     }
 }

@@ -131,6 +131,8 @@ async def recorded(page, checks, arguments):
     await page.until("!!window.tributary", 20)
     state = f"window.tributary.state().sources['{source}']?.state"
     await page.until(f"{state} === 'shown'", 30)
+    # A tile may change its rendition when the sizes of the tiles are known.
+    await page.until(f"{WIDTH.format(source)} === 640", 20)
     checks("a small tile of a recording shows the preview", await shows(page, source, "preview") and await page.run(WIDTH.format(source)) == 640,
         await page.run(WIDTH.format(source)))
     count = len([name for name, lane in lanes.items() if "previewOf" not in lane])

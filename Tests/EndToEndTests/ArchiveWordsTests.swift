@@ -252,8 +252,11 @@ extension EndToEnd {
             try await with { scene in
                 let layout = ArchiveLayout(root: scene.stage.archive)
                 var lines = try FileSystem.read(layout.ledger(Self.session, "film"), limit: 1 << 20)
-                for (start, duration) in [(500, 7_100), (800, 0), (900, 0)] as [(Int64, UInt64)] {
+                for (start, duration) in [(500, 7_100), (800, 0), (900, 0), (910, 0)]
+                    as [(Int64, UInt64)]
+                {
                     var gap = LedgerEntry(kind: .gap, at: UTCTime(nanoseconds: 0))
+                    if start == 910 { gap.text = "its clock was never set" }
                     gap.cause = "command"
                     gap.startNanoseconds = start * 1_000_000
                     gap.durationNanoseconds = duration * 1_000_000
@@ -265,6 +268,11 @@ extension EndToEnd {
                     text.contains("missing: from 0.500 s, 10:00:00.500 UTC, for 7.100 s (command)"),
                     "\(text)")
                 #expect(text.contains("missing: 2 gaps of less than a millisecond"), "\(text)")
+                #expect(
+                    text.contains(
+                        "missing: 1 gap of less than a millisecond, no samples lost (command) its clock was never set"
+                    ),
+                    "\(text)")
                 #expect(!text.contains("for 0.000 s"))
                 let verdict = try await scene.says("verify", "latest")
                 #expect(

@@ -138,7 +138,19 @@ import Testing
     @Test func `another source counts anew`() {
         var window = PacketWindow(waitNanoseconds: 0)
         _ = window.add(packet(10), arrivalNanoseconds: 0)
-        #expect(window.add(packet(500, source: 2), arrivalNanoseconds: 1).map(\.loss) == [.restart])
-        #expect(window.add(packet(501, source: 2), arrivalNanoseconds: 2).map(\.loss) == [nil])
+        #expect(window.add(packet(500, source: 2), arrivalNanoseconds: 1).isEmpty)
+        let new = window.add(packet(501, source: 2), arrivalNanoseconds: 2)
+        #expect(numbers(new) == [500, 501])
+        #expect(new.map(\.loss) == [.restart, nil])
+    }
+
+    @Test func `single packets of other sources are passed over`() {
+        var window = PacketWindow(waitNanoseconds: 0)
+        _ = window.add(packet(10), arrivalNanoseconds: 0)
+        // Numbers that would follow, of another source each.
+        #expect(window.add(packet(11, source: 2), arrivalNanoseconds: 1).isEmpty)
+        #expect(window.add(packet(12, source: 3), arrivalNanoseconds: 1).isEmpty)
+        #expect(window.add(packet(11), arrivalNanoseconds: 2).map(\.loss) == [nil])
+        #expect(window.unused == 2)
     }
 }

@@ -45,10 +45,10 @@ package struct CaptureInput: Hashable, Sendable {
     package var sound: CaptureInput? { kind.hasSound ? self : nil }
 
     /// Whether the options for network cameras apply to it.
-    package var isNetworkCamera: Bool { kind is NetworkInput }
+    package var isNetworkCamera: Bool { kind.isNetworkCamera }
 
     /// Whether it is a camera of this box, which may encode its pictures itself.
-    var isCamera: Bool { kind is V4L2Input }
+    var isCamera: Bool { kind.isCamera }
 
     package static func == (left: CaptureInput, right: CaptureInput) -> Bool {
         AnyHashable(left.kind) == AnyHashable(right.kind)
@@ -104,6 +104,11 @@ protocol CaptureInputKind: Hashable, Sendable {
     /// Whether bitrate and orientation of such a pipeline cannot be changed.
     func isFixed(_ plan: PipelinePlan) -> Bool
 
+    /// Whether the options for network cameras apply to it.
+    var isNetworkCamera: Bool { get }
+    /// Whether it is a camera of this box, which may encode its pictures itself.
+    var isCamera: Bool { get }
+
     // MARK: Sound
 
     /// Whether its sound is recorded with its pictures by default.
@@ -142,6 +147,8 @@ extension CaptureInputKind {
     }
     var isCopied: Bool { false }
     func isFixed(_ plan: PipelinePlan) -> Bool { false }
+    var isNetworkCamera: Bool { false }
+    var isCamera: Bool { false }
 
     var hasSound: Bool { false }
     func mayHaveSound() throws(CaptureError) -> Bool { true }

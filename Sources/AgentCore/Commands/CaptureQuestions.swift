@@ -43,7 +43,10 @@ extension CaptureSession {
         let running = try pictures()
         guard running.pipeline.makesKeyframes else {
             throw .refused(
-                "the video is copied, so keyframes cannot be requested: use --encoder libx264"
+                state.withLock { $0.settings.isVideoCopied }
+                    ? "the pictures of a network camera are recorded unchanged, so keyframes cannot be requested: set "
+                        + "their distance at the camera"
+                    : "the video is copied, so keyframes cannot be requested: use --encoder libx264"
             )
         }
         running.output.wishes.add { $0.isKeyframeWanted = true }
@@ -55,8 +58,10 @@ extension CaptureSession {
     ) throws(ChangeError) -> (description: SnapshotDescription, jpeg: [UInt8]) {
         let running = try pictures()
         guard running.pipeline.encoder != nil else {
+            let remedy =
+                state.withLock { $0.settings.isVideoCopied } ? "use " : "use --encoder libx264, or "
             throw .refused(
-                "the video is copied without decoding, so no snapshot is possible: use --encoder libx264, or "
+                "the video is copied without decoding, so no snapshot is possible: \(remedy)"
                     + "'tributary extract --jpeg' on the recording")
         }
         let answer = CancellableCall<PictureRequests.Snapshot>()

@@ -16,6 +16,9 @@ package struct LocalCachePolicy: Hashable, Sendable {
         self.maximumBytes = maximumBytes
     }
 
+    /// Whether a limit depends on the wall clock.
+    package var usesClock: Bool { maximumAgeNanoseconds != nil }
+
     /// The segments to be evicted now, oldest first. Unproven ones are skipped, so that younger ones have to free the
     /// space.
     ///

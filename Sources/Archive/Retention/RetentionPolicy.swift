@@ -27,6 +27,16 @@ package struct RetentionPolicy: Hashable, Sendable {
         maximumAgeNanoseconds == nil && maximumBytes == nil && minimumFreeBytes == nil
     }
 
+    /// Whether a limit depends on the wall clock.
+    package var usesClock: Bool { maximumAgeNanoseconds != nil }
+
+    /// The limits of an archive whose segments are also in an object store: a full disk is no reason to remove them from both.
+    package var withStore: RetentionPolicy {
+        var policy = self
+        policy.minimumFreeBytes = nil
+        return policy
+    }
+
     /// The segments to be removed now, oldest first.
     ///
     /// - Parameters:

@@ -89,8 +89,7 @@ final class Retention: Sendable {
             meter.note(space)
             let now = Instant.now().utc
             let minimumFree = policy.minimumFreeBytes
-            // With a store, a full disk is no reason to remove anything from the archive.
-            if store != nil { policy.minimumFreeBytes = nil }
+            if store != nil { policy = policy.withStore }
             let (isBelieved, dated) = dated(survey.segments, policy, now: now)
             let expired = expired(
                 of: dated, policy, free: space.free, now: now, isBelieved: isBelieved)
@@ -136,9 +135,8 @@ final class Retention: Sendable {
             let verdict = clock.look(at: reading, ended: segments.lazy.map(\.ended))
             return (verdict, clock.dated(segments, now: verdict.isBelieved ? now : nil))
         }
-        let usesAge =
-            policy.maximumAgeNanoseconds != nil || store?.policy().maximumAgeNanoseconds != nil
-        if let line = verdict.line, usesAge {
+        let usesClock = policy.usesClock || store?.policy().usesClock == true
+        if let line = verdict.line, usesClock {
             if verdict.isBelieved { logger.notice("\(line)") } else { logger.warning("\(line)") }
         }
         return (verdict.isBelieved, dated)

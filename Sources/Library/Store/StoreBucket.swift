@@ -19,6 +19,6 @@ extension StoreOptions {
             }
             return nil
         }
-        return try S3Bucket(address(store), patience: patience, shutdown: shutdown)
+        return try address(store).open(patience: patience, shutdown: shutdown)
     }
 }

@@ -1,3 +1,5 @@
+package import Threads
+
 /// The address of an archive in an object store: `s3://BUCKET/PREFIX`, with endpoint and region.
 package struct StoreAddress: Hashable, Sendable, CustomStringConvertible {
     package static let scheme = "s3://"
@@ -66,6 +68,16 @@ package struct StoreAddress: Hashable, Sendable, CustomStringConvertible {
     /// `s3://BUCKET/PREFIX`, without a trailing `/`.
     package var description: String {
         prefix.isEmpty ? "s3://\(bucket)" : "s3://\(bucket)/\(prefix.dropLast())"
+    }
+
+    /// Its bucket, with this process's credentials. A new kind of store is constructed here.
+    /// - Parameters:
+    ///   - patience: timeout.
+    ///   - shutdown: ends waits for it.
+    package func open(
+        patience: StorePatience, shutdown: Shutdown
+    ) throws(ObjectStoreError) -> any ObjectBucket {
+        try S3Bucket(self, patience: patience, shutdown: shutdown)
     }
 
     var target: RequestTarget {

@@ -33,7 +33,7 @@ package struct PacketWindow: Sendable {
     private var expected: Int64?
     private var source: UInt32?
     private var held: [Ordered] = []
-    /// A packet outside the window: if the next one follows it, the sequence numbers have restarted.
+    /// A packet outside the window, or of another source: if the next one follows it, the sequence numbers have restarted.
     private var stray: (packet: RTPPacket, arrival: Int64)?
     private var hasRestarted = false
     /// Duplicates, and packets that arrived after they were declared lost.
@@ -51,14 +51,13 @@ package struct PacketWindow: Sendable {
     /// Adds a received packet.
     /// - Returns: the packets that are in order now.
     package mutating func add(_ packet: RTPPacket, arrivalNanoseconds now: Int64) -> [Ordered] {
-        guard let source, let expected, source == packet.source else {
-            let rest = self.source == nil ? [] : flush()
-            return rest + begin(with: packet, now)
-        }
+        guard let source, let expected else { return begin(with: packet, now) }
         let distance = Int64(
             Int16(bitPattern: packet.sequence &- UInt16(truncatingIfNeeded: expected)))
-        guard distance >= -Self.latest, distance <= Self.largestHole else {
-            if let stray, packet.sequence == stray.packet.sequence &+ 1 {
+        guard packet.source == source, distance >= -Self.latest, distance <= Self.largestHole else {
+            if let stray, packet.source == stray.packet.source,
+                packet.sequence == stray.packet.sequence &+ 1
+            {
                 self.stray = nil
                 let rest = flush()
                 return rest + begin(with: stray.packet, stray.arrival)

@@ -389,7 +389,11 @@ final class RTSPConnection: ChannelInboundHandler {
             return
         } catch {
             guard !Task.isCancelled else { return }
-            eventLoop.execute { bound.value.close("the recording cannot be read further") }
+            let last = playback.goodbye()
+            eventLoop.execute {
+                _ = bound.value.takeRecorded(last)
+                bound.value.close("the recording cannot be read further")
+            }
         }
     }
 

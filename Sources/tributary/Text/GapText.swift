@@ -7,6 +7,8 @@ import Wire
 enum GapText {
     /// A gap that is shorter rounds to 0.000 s: such gaps share a line.
     private static let shortestNanoseconds: UInt64 = 500_000
+    /// Short gaps with more different texts than this share a line without text.
+    private static let mostTexts = 8
 
     /// - Parameters:
     ///   - zero: the session's, for times of day.
@@ -15,12 +17,20 @@ enum GapText {
         let long = gaps.filter { !isShort($0) }
         let short = gaps.filter(isShort)
         var lines = long.map { "missing: \(text($0, zero))" }
-        if !short.isEmpty {
-            let samples = short.reduce(UInt64(0)) { $0.clampedAdding($1.samples ?? 0) }
-            let causes = Set(short.map(cause)).sorted().joined(separator: ", ")
-            let count = short.count == 1 ? "1 gap" : "\(short.count) gaps"
+        // What a camera's clock is found to do has a text of its own.
+        var groups: [String: [LedgerEntry]] = [:]
+        for gap in short {
+            let text = gap.text ?? ""
+            groups[groups.count < mostTexts || groups[text] != nil ? text : "", default: []]
+                .append(gap)
+        }
+        for (text, gaps) in groups.sorted(by: { $0.key < $1.key }) {
+            let samples = gaps.reduce(UInt64(0)) { $0.clampedAdding($1.samples ?? 0) }
+            let causes = Set(gaps.map(cause)).sorted().joined(separator: ", ")
+            let count = gaps.count == 1 ? "1 gap" : "\(gaps.count) gaps"
             let lost = samples == 0 ? "no samples lost" : "\(samples) samples"
-            lines.append("missing: \(count) of less than a millisecond, \(lost) (\(causes))")
+            let line = "missing: \(count) of less than a millisecond, \(lost) (\(causes))"
+            lines.append(text.isEmpty ? line : "\(line) \(oneLine(text))")
         }
         guard lines.isEmpty else { return lines }
         return [isComplete ? "nothing missing" : "nothing missing in the archives that were read"]

@@ -25,20 +25,20 @@ struct StoreCheck: ParsableCommand {
         ObjectDigest(sha256: HashFunction.sha256.hash(bytes))
     }
 
-    static func bucket(_ options: StoreOptions) throws -> S3Bucket {
+    static func bucket(_ options: StoreOptions) throws -> any ObjectBucket {
         guard let store = options.store else {
             throw UsageError("--store is missing: give s3://BUCKET/PREFIX")
         }
         let address = try options.address(store)
         do throws(ObjectStoreError) {
-            return try S3Bucket(address, patience: .writing, shutdown: Shutdown())
+            return try address.open(patience: .writing, shutdown: Shutdown())
         } catch {
             throw Failure(error.message)
         }
     }
 
     /// Puts an object in parts.
-    static func upload(_ bytes: [UInt8], to key: String, in bucket: S3Bucket) throws {
+    static func upload(_ bytes: [UInt8], to key: String, in bucket: any ObjectBucket) throws {
         let upload = try bucket.beginUpload(of: key, metadata: ["parts": "\(partBytes)"])
         var sent: [UploadedPart] = []
         for start in stride(from: 0, to: bytes.count, by: partBytes) {
@@ -130,7 +130,7 @@ struct Promises: ParsableCommand {
         }
     }
 
-    private func small(_ bucket: S3Bucket) throws {
+    private func small(_ bucket: any ObjectBucket) throws {
         let (bytes, other) = (Array("one".utf8), Array("two".utf8))
         let digest = StoreCheck.digest(bytes)
         let put = try bucket.put(bytes, at: "check/small", digest: digest, condition: .absent)
@@ -169,7 +169,7 @@ struct Promises: ParsableCommand {
         print("ranges, tags and deletion: right")
     }
 
-    private func large(_ bucket: S3Bucket) throws {
+    private func large(_ bucket: any ObjectBucket) throws {
         let bytes = (0..<(2 * StoreCheck.partBytes + 1)).map { UInt8(truncatingIfNeeded: $0 / 7) }
         try StoreCheck.upload(bytes, to: "check/large", in: bucket)
         let part = Array(bytes[..<StoreCheck.partBytes])
@@ -198,7 +198,7 @@ struct Promises: ParsableCommand {
         try bucket.delete("check/large")
     }
 
-    private func listing(_ bucket: S3Bucket) throws {
+    private func listing(_ bucket: any ObjectBucket) throws {
         let digest = StoreCheck.digest([])
         let keys = ["check/a/1", "check/a/2", "check/b", "check/c/1"]
         for key in keys { _ = try bucket.put([], at: key, digest: digest, condition: .none) }

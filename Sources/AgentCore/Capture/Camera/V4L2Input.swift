@@ -6,6 +6,7 @@ struct V4L2Input: CaptureInputKind {
     static let isDevice = true
 
     let argument: String
+    var isCamera: Bool { true }
 
     init(_ name: String) { argument = name }
 

@@ -21,6 +21,7 @@ struct NetworkInput: CaptureInputKind {
     var argument: String { url.argument }
     var summary: String { url.summary }
     var isCopied: Bool { true }
+    var isNetworkCamera: Bool { true }
     var hasSound: Bool { true }
     var soundFollowsPictures: Bool { true }
     var hasOnePipeline: Bool { true }

@@ -1,9 +1,10 @@
 // @ts-check
 // One live track of a source: a media element that follows a session time.
 
+import { codecsOf } from './codecs.js';
 import { correction, NeedEstimate } from './live-clock.js';
 import { canPlay, MediaBuffer } from './media-buffer.js';
-import { codecsOf, keepRuns, keepTracks } from './movie-tracks.js';
+import { keepRuns, keepTracks } from './movie-tracks.js';
 
 /** A source that comes later than this does not hold back the others, seconds. */
 export const latest = 3;

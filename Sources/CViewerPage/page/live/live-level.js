@@ -1,9 +1,10 @@
 // @ts-check
 // How loud a source without pictures is: its sound, decoded (WebCodecs) at the time of the other tiles, and not heard.
 
+import { codecsOf } from './codecs.js';
 import { LevelBar, peakLevel } from './level-bar.js';
 import { pictures } from './live-samples.js';
-import { codecsOf, keepTracks } from './movie-tracks.js';
+import { keepTracks } from './movie-tracks.js';
 import { canDecodeSound, soundTrack } from './sound-track.js';
 
 /** Levels that are kept until their time has come. */

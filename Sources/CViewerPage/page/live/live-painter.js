@@ -5,11 +5,12 @@
 // whole picture apart for minutes (measured). Here every tile is painted at the same refresh with the picture of the same instant; or, where
 // it need not be in step, with each picture as soon as it is decoded. WebCodecs exists in secure contexts only; elsewhere live-follower.js does it.
 
+import { codecsOf } from './codecs.js';
 import { NeedEstimate, RunningTime } from './live-clock.js';
 import { latest } from './live-follower.js';
 import { pictures, pictureTrack, upright } from './live-samples.js';
 import { needOf, PictureDistance } from './live-step.js';
-import { codecsOf, keepTracks } from './movie-tracks.js';
+import { keepTracks } from './movie-tracks.js';
 
 /** So much before its time a picture is decoded, seconds: decoded pictures are large. */
 const ahead = 0.3;

@@ -1,7 +1,8 @@
 // @ts-check
 // The pictures of initialization sections and fragments, one by one, for a decoder of our own (ISO/IEC 14496-12 §8.8, 14496-15 §5.4.2).
 
-import { boxes, child, viewOf } from './movie-tracks.js';
+import { boxes, find, isWide, viewOf } from './boxes.js';
+import { pictureDescription } from './codecs.js';
 
 /**
  * @typedef {object} PictureTrack
@@ -24,42 +25,36 @@ import { boxes, child, viewOf } from './movie-tracks.js';
 export function pictureTrack(bytes) {
     const found = keptTrack(bytes);
     if (!found) return undefined;
-    const { track, stsd, view } = found;
-    // A visual sample entry (§12.1.3) has 78 bytes before its boxes.
-    const entry = { body: stsd.body + 8 + 8 + 78, end: stsd.end };
-    const configuration = child(view, entry, 'avcC') ?? child(view, entry, 'hvcC');
-    if (configuration) track.description = bytes.slice(configuration.body, configuration.end);
+    const { track, entry, view } = found;
+    track.description = pictureDescription(view, entry);
     return track;
 }
 
 /**
- * The track that is kept in an initialization section, without its description, and the box with that.
+ * The track that is kept in an initialization section, without its description, and its sample entry.
  * @param {Uint8Array} bytes
  */
 export function keptTrack(bytes) {
     const view = viewOf(bytes);
-    const moov = child(view, { body: 0, end: bytes.length }, 'moov');
-    const trak = moov && child(view, moov, 'trak');
-    const mdia = trak && child(view, trak, 'mdia');
-    const tkhd = trak && child(view, trak, 'tkhd');
-    const mdhd = mdia && child(view, mdia, 'mdhd');
-    const minf = mdia && child(view, mdia, 'minf');
-    const stbl = minf && child(view, minf, 'stbl');
-    const stsd = stbl && child(view, stbl, 'stsd');
-    if (!moov || !tkhd || !mdhd || !stsd) return undefined;
-    const wide = (/** @type {{ body: number }} */ box) => view.getUint8(box.body) === 1;
-    const identifier = view.getUint32(tkhd.body + (wide(tkhd) ? 20 : 12));
+    const moov = find(view, { body: 0, end: bytes.length }, 'moov');
+    const trak = moov && find(view, moov, 'trak');
+    const tkhd = trak && find(view, trak, 'tkhd');
+    const mdhd = trak && find(view, trak, 'mdia', 'mdhd');
+    const stsd = trak && find(view, trak, 'mdia', 'minf', 'stbl', 'stsd');
+    const [entry] = stsd ? boxes(view, stsd.body + 8, stsd.end) : [];
+    if (!moov || !tkhd || !mdhd || !entry) return undefined;
+    const identifier = view.getUint32(tkhd.body + (isWide(view, tkhd) ? 20 : 12));
     /** @type {PictureTrack} */
     const track = {
-        identifier, timescale: view.getUint32(mdhd.body + (wide(mdhd) ? 20 : 12)), description: undefined, duration: 0, size: 0, flags: 0,
-        turn: turnOf(view, tkhd.body + (wide(tkhd) ? 52 : 40)),
+        identifier, timescale: view.getUint32(mdhd.body + (isWide(view, mdhd) ? 20 : 12)), description: undefined, duration: 0, size: 0, flags: 0,
+        turn: turnOf(view, tkhd.body + (isWide(view, tkhd) ? 52 : 40)),
     };
-    const mvex = child(view, moov, 'mvex');
+    const mvex = find(view, moov, 'mvex');
     for (const trex of mvex ? boxes(view, mvex.body, mvex.end) : []) {
         if (trex.type !== 'trex' || view.getUint32(trex.body + 4) !== identifier) continue;
         [track.duration, track.size, track.flags] = [12, 16, 20].map((at) => view.getUint32(trex.body + at));
     }
-    return { track, stsd, view };
+    return { track, entry, view };
 }
 
 /**
@@ -96,8 +91,8 @@ export function pictures(bytes, track) {
     for (const moof of boxes(view, 0, bytes.length)) {
         if (moof.type !== 'moof') continue;
         for (const traf of boxes(view, moof.body, moof.end)) {
-            const tfhd = traf.type === 'traf' && child(view, traf, 'tfhd');
-            const tfdt = traf.type === 'traf' && child(view, traf, 'tfdt');
+            const tfhd = traf.type === 'traf' && find(view, traf, 'tfhd');
+            const tfdt = traf.type === 'traf' && find(view, traf, 'tfdt');
             if (!tfhd || !tfdt || view.getUint32(tfhd.body + 4) !== track.identifier) continue;
             const defaults = defaultsOf(view, tfhd, track);
             let time = view.getUint8(tfdt.body) === 1 ? Number(view.getBigUint64(tfdt.body + 4)) : view.getUint32(tfdt.body + 4);

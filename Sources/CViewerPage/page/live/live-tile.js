@@ -1,6 +1,7 @@
 // @ts-check
 // One source on the wall: its picture and its state.
 
+import { codecsOf } from './codecs.js';
 import { element, setText } from './element.js';
 import { address } from './api.js';
 import { clock, shortTime } from './format.js';
@@ -9,7 +10,6 @@ import { limits } from './limits.js';
 import { Follower } from './live-follower.js';
 import { canPaint, Painter } from './live-painter.js';
 import { canPlay } from './media-buffer.js';
-import { codecsOf } from './movie-tracks.js';
 import { LevelMeter } from './live-level.js';
 import { MissingNow } from './live-missing.js';
 import { SourcePlace } from './live-place.js';

@@ -1,0 +1,157 @@
+// @ts-check
+// What depends on the codec of a track: the content of its sample entry (ISO/IEC 14496-15 §5.4 and §8.4, 14496-14 §6.7), and its name in MIME
+// types (RFC 6381 §3.3).
+
+import { find } from './boxes.js';
+
+/** @typedef {import('./boxes.js').Box} Box */
+/** @typedef {'video' | 'audio'} TrackKind */
+
+/** Kinds of tracks as `hdlr` names them (ISO/IEC 14496-12 §8.4.3). */
+export const handlers = { video: 'vide', audio: 'soun' };
+
+/** Codecs of sound; all others are of pictures. */
+const soundCodecs = /^(mp4a|opus|flac|ac-3|ec-3|alac)/i;
+
+/**
+ * The codecs of a kind.
+ * @param {string} codecs `avc1.64001e,mp4a.40.2`
+ * @param {TrackKind} kind
+ */
+export function codecsOf(codecs, kind) {
+    return codecs.split(',').map((codec) => codec.trim())
+        .filter((codec) => codec && soundCodecs.test(codec) === (kind === 'audio')).join(',');
+}
+
+/**
+ * Boxes of a visual sample entry (ISO/IEC 14496-12 §12.1.3), which has 78 bytes before them.
+ * @param {Box} entry
+ */
+const ofPictures = (entry) => ({ body: entry.body + 78, end: entry.end });
+
+/**
+ * Boxes of an audio sample entry (ISO/IEC 14496-12 §12.2.3), which has 28 bytes before them.
+ * @param {Box} entry
+ */
+const ofSound = (entry) => ({ body: entry.body + 28, end: entry.end });
+
+/** The box of the configuration, and the name that it makes, of each codec of pictures. */
+const pictureCodecs = { avcC: avcName, hvcC: hevcName };
+
+/**
+ * @param {DataView} view
+ * @param {Box} entry
+ */
+function pictureConfiguration(view, entry) {
+    for (const [type, name] of Object.entries(pictureCodecs)) {
+        const box = find(view, ofPictures(entry), type);
+        if (box) return { box, name };
+    }
+    return undefined;
+}
+
+/**
+ * The decoder configuration of pictures, as decoders want it: the content of `avcC` or `hvcC`.
+ * @param {DataView} view
+ * @param {Box} entry Of `stsd`.
+ */
+export function pictureDescription(view, entry) {
+    const found = pictureConfiguration(view, entry);
+    return found && bytesOf(view, found.box.body, found.box.end);
+}
+
+/**
+ * Channels, rate and AudioSpecificConfig of sound.
+ * @param {DataView} view
+ * @param {Box} entry Of `stsd`.
+ */
+export function soundDescription(view, entry) {
+    const esds = find(view, ofSound(entry), 'esds');
+    return {
+        channels: view.getUint16(entry.body + 16), rate: view.getUint32(entry.body + 24) >>> 16,
+        specific: esds && specificInfo(bytesOf(view, esds.body + 4, esds.end)),
+    };
+}
+
+/**
+ * The codec as MIME types name it.
+ * @param {DataView} view
+ * @param {Box} entry Of `stsd`.
+ */
+export function codecOf(view, entry) {
+    if (entry.type === 'mp4a') {
+        // The object type is the first five bits of AudioSpecificConfig (ISO/IEC 14496-3 §1.6.2.1).
+        const specific = soundDescription(view, entry).specific;
+        return `mp4a.40.${specific?.length ? specific[0] >> 3 : 2}`;
+    }
+    const found = pictureConfiguration(view, entry);
+    return found ? found.name(view, entry.type, found.box) : entry.type;
+}
+
+/**
+ * `avc1.64001e`: profile, constraints, level (RFC 6381 §3.3).
+ * @param {DataView} view
+ * @param {string} _type
+ * @param {Box} box `avcC`
+ */
+function avcName(view, _type, box) {
+    const digits = [1, 2, 3].map((index) => view.getUint8(box.body + index).toString(16).padStart(2, '0'));
+    return `avc1.${digits.join('')}`;
+}
+
+/**
+ * `hvc1.1.6.L93.B0`: profile, compatibility flags, tier and level, constraint flags (ISO/IEC 14496-15 §E.3).
+ * @param {DataView} view
+ * @param {string} type Of the sample entry.
+ * @param {Box} box `hvcC`
+ */
+function hevcName(view, type, { body, end }) {
+    if (body + 13 > end) return type;
+    const profile = view.getUint8(body + 1);
+    let flags = 0;
+    for (let bit = 0; bit < 32; bit += 1) {
+        if (view.getUint32(body + 2) & (1 << bit)) flags = (flags | (1 << (31 - bit))) >>> 0;
+    }
+    const constraints = [6, 7, 8, 9, 10, 11].map((index) => view.getUint8(body + index));
+    while (constraints.at(-1) === 0) constraints.pop();
+    return [
+        type, `${['', 'A', 'B', 'C'][profile >> 6]}${profile & 0x1f}`, flags.toString(16).toUpperCase(),
+        `${profile & 0x20 ? 'H' : 'L'}${view.getUint8(body + 12)}`, ...constraints.map((byte) => byte.toString(16).toUpperCase()),
+    ].join('.');
+}
+
+/**
+ * DecoderSpecificInfo of an ES_Descriptor (ISO/IEC 14496-1 §7.2.6.5), which is AudioSpecificConfig.
+ * @param {Uint8Array} bytes
+ * @returns {Uint8Array | undefined}
+ */
+function specificInfo(bytes) {
+    let at = 0;
+    const header = () => {
+        const tag = bytes[at];
+        at += 1;
+        let [size, more] = [0, 0x80];
+        while (more && at < bytes.length) {
+            size = size * 128 + (bytes[at] & 0x7f);
+            more = bytes[at] & 0x80;
+            at += 1;
+        }
+        return { tag, size };
+    };
+    while (at < bytes.length) {
+        const { tag, size } = header();
+        if (tag === 3) at += 3;
+        else if (tag === 4) at += 13;
+        else if (tag === 5) return bytes.slice(at, at + size);
+        else at += size;
+    }
+    return undefined;
+}
+
+/**
+ * A copy of the bytes between two offsets.
+ * @param {DataView} view
+ * @param {number} from
+ * @param {number} until
+ */
+const bytesOf = (view, from, until) => new Uint8Array(view.buffer, view.byteOffset, view.byteLength).slice(from, until);

@@ -1,0 +1,25 @@
+/// The options that a reloaded configuration changes.
+package struct ReloadedOptions: Sendable {
+    /// Names without dashes, sorted.
+    package let changed: [String]
+
+    package init(from old: [String: String], to new: [String: String]) {
+        changed = Set(old.keys).union(new.keys).filter { old[$0] != new[$0] }.sorted()
+    }
+
+    /// One line about their effect, for the log.
+    /// - Parameters:
+    ///   - changeable: names of the options that need no restart.
+    ///   - verb: what those do, after their names.
+    package func line(changeable: Set<String>, verb: String) -> String {
+        let now = changed.filter(changeable.contains)
+        let later = changed.filter { !changeable.contains($0) }
+        var parts: [String] = []
+        if !now.isEmpty { parts.append("\(now.joined(separator: ", ")) \(verb)") }
+        if !later.isEmpty {
+            parts.append("\(later.joined(separator: ", ")) will change at the next start")
+        }
+        return "configuration reloaded: "
+            + (parts.isEmpty ? "nothing has changed" : parts.joined(separator: "; "))
+    }
+}
