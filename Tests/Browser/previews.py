@@ -73,7 +73,7 @@ async def live(page, checks, arguments):
     # Agents that have just connected: the status lists a preview without its source for up to a second.
     await page.until(f"{names}.includes('{source}') && {names}.includes('{hevc}') && !{names}.some((name) => name.endsWith('.preview'))", 30)
     for name in (source, hevc):
-        await shows(page, name, "preview")
+        await shows(page, name, "preview", 60)
     # The agents are connected now: a page that is opened knows all previews by its first status.
     await page.open(f"{arguments.page}/live")
     await page.until("!!window.tributary", 20)
