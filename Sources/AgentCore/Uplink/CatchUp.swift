@@ -38,6 +38,12 @@ struct CatchUp: Hashable, Sendable {
 
     private var state = State.none
 
+    /// Whether the backlog of an outage is being sent.
+    var isBehind: Bool {
+        if case .behind = state { return true }
+        return false
+    }
+
     /// Sending has stopped.
     mutating func lost(now: Int64) {
         switch state {

@@ -345,6 +345,7 @@ struct Delivery<Payload: SpooledPayload>: Sendable {
             catchUp.lost(now: now)
         }
         wasFlowing = isFlowing
+        guard catchUp.isBehind else { return [] }
         let senders = senders
         let line = catchUp.look(newest: newest, keptBytes: keptBytes, now: now) { goal in
             let sender = senders.first { $0.identity == goal.spool }

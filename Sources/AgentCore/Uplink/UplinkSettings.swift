@@ -5,7 +5,11 @@ package import Wire
 /// Settings of an agent's uplink.
 package struct UplinkSettings: Hashable, Sendable {
     /// The ZeroMQ endpoints of the collectors, as they were configured: with commas between them.
-    package var endpoint: String
+    package var endpoint: String {
+        didSet { collectors = Self.collectors(endpoint) }
+    }
+    /// Each of the endpoints.
+    package private(set) var collectors: [String]
     package var sourceName: String
     /// The box's name, for logs.
     package var agentName: String
@@ -36,9 +40,6 @@ package struct UplinkSettings: Hashable, Sendable {
         return otherSecurities[endpoint] ?? named ?? security
     }
 
-    /// Each of the endpoints.
-    package var collectors: [String] { Self.collectors(endpoint) }
-
     /// The endpoints of a list with commas between them, each once.
     package static func collectors(_ list: String) -> [String] {
         var seen: Set<Substring> = []
@@ -52,6 +53,7 @@ package struct UplinkSettings: Hashable, Sendable {
         batch: BatchLength, memoryLimitBytes: Int, spool: SpoolSettings? = nil
     ) {
         self.endpoint = endpoint
+        collectors = Self.collectors(endpoint)
         self.sourceName = sourceName
         self.agentName = agentName
         self.software = software

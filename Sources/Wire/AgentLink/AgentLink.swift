@@ -346,7 +346,7 @@ extension AgentLink {
 
     /// Time on the agent's clock at which batched records are due; ``tick(now:)`` should be called then. Nil: no record waits.
     package var sendDueNanoseconds: Int64? {
-        isFlowing ? cursors.compactMap(\.schedule.dueNanoseconds).min() : nil
+        isFlowing ? cursors.lazy.compactMap { $0.schedule.dueNanoseconds }.min() : nil
     }
     /// Whether the collector takes several records in one message.
     package var takesSeveralRecords: Bool { isFlowing && collectorMinor >= WireLimits.watchMinor }
@@ -365,9 +365,9 @@ extension AgentLink {
     /// Numbers of records of any kind that are not durable at the collector: a record of samples counts each of them.
     package var keptSamples: UInt64 { cursors.reduce(0) { $0 + $1.keptSamples } }
     /// Whether nothing of any source is to come, and all of it is on the collector's disk: only releases are awaited.
-    package var isPersisted: Bool { cursors.allSatisfy(\.isPersisted) }
+    package var isPersisted: Bool { cursors.allSatisfy { $0.isPersisted } }
     /// All sources are complete, with no record to send or to keep.
-    package var isComplete: Bool { cursors.allSatisfy(\.isComplete) }
+    package var isComplete: Bool { cursors.allSatisfy { $0.isComplete } }
     /// Records of any kind that are on the collector's disk and have to be kept.
     package var unreleasedRecords: UInt64 { cursors.reduce(0) { $0 + $1.unreleasedRecords } }
     /// Why the collector is unreachable, in a few words; nil: unknown. Used in log lines about its absence.
@@ -615,7 +615,7 @@ extension AgentLink {
     }
 
     private mutating func finishIfComplete() -> [Action] {
-        guard cursors.allSatisfy(\.isComplete) else { return [] }
+        guard cursors.allSatisfy({ $0.isComplete }) else { return [] }
         state = .done
         return [.finished]
     }
