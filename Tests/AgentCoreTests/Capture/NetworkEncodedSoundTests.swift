@@ -23,10 +23,11 @@ import Wire
         let output: CaptureOutput
         let start = JumpingClock.start
 
-        init() throws {
+        init(delayNanoseconds: Int64 = 0) throws {
             track = try NetworkEncodedSound(
                 Stand.sound("m=audio 0 RTP/AVP 0"),
-                AudioEncoderSettings(sampleRate: 8_000, channels: 1), durationNanoseconds: nil)
+                AudioEncoderSettings(sampleRate: 8_000, channels: 1), durationNanoseconds: nil,
+                delayNanoseconds: delayNanoseconds)
             hub = CaptureHub(sink: sink, clock: JumpingClock())
             output = CaptureOutput(hub)
             _ = hub.adopt([track.format])
@@ -50,13 +51,21 @@ import Wire
             start + Int64(index) * NetworkEncodedSoundTests.interval + 5_000_000
         }
 
-        /// Packets arrive with the capture of their first sample.
+        /// Nothing arrives.
+        func pause(_ range: Range<Int>) throws {
+            for index in range {
+                _ = output.wait(untilNanoseconds: arrival(index))
+                try track.tick(output)
+            }
+        }
+
+        /// Packets arrive with the capture of their first sample, and not before a packet's arrival.
         func send(
             _ range: Range<Int>, loud: Range<Int> = 0..<0, bytes: [UInt8]? = nil,
-            early: Int64 = 0
+            early: Int64 = 0, notBefore first: Int = 0
         ) throws {
             for index in range {
-                let arrival = arrival(index) - early
+                let arrival = arrival(max(index, first)) - early
                 _ = output.wait(untilNanoseconds: arrival)
                 let data =
                     bytes
@@ -212,16 +221,41 @@ import Wire
     func `sound that stops is a gap, with silence until it returns`(_ again: Int?) throws {
         let stand = try Stand()
         try stand.send(0..<100)
-        for index in 100..<400 {
-            _ = stand.output.wait(untilNanoseconds: stand.arrival(index))
-            try stand.track.tick(stand.output)
-        }
+        try stand.pause(100..<400)
         if let again { try stand.send(again..<450) }
         let result = try stand.finish(at: again == nil ? 400 : 450)
         expectContiguous(result.audio)
         #expect(result.losses.map(\.text) == ["the camera sent no sound"])
         let loss = try #require(result.losses.first)
         #expect((loss.durationNanoseconds - 300 * Self.interval).magnitude < 100_000_000)
+    }
+
+    @Test func `sound that comes after silence was recorded for it is lost, and reported`() throws {
+        let stand = try Stand()
+        try stand.send(0..<100)
+        try stand.pause(100..<300)
+        // The network delivers all of it at 6 s; silence is recorded up to 4 s.
+        try stand.send(100..<300, loud: 120..<130, notBefore: 300)
+        try stand.send(300..<400, loud: 350..<352)
+        let result = try stand.finish(at: 400)
+        expectContiguous(result.audio)
+        let loss = try #require(result.losses.first)
+        #expect(result.losses.count == 1)
+        #expect(loss.text == "the camera's sound came too late: silence is recorded in its place")
+        #expect((loss.durationNanoseconds - 2_000_000_000).magnitude < 100_000_000)
+        #expect(try beeps(result).count == 1)
+    }
+
+    @Test func `a pause with a delay is a gap`() throws {
+        let delay: Int64 = 1_500_000_000
+        let stand = try Stand(delayNanoseconds: delay)
+        try stand.send(0..<200)
+        try stand.pause(200..<1_200)
+        try stand.send(1_200..<1_400)
+        let result = try stand.finish(at: 1_400)
+        expectContiguous(result.audio)
+        let lost = result.losses.reduce(0) { $0 + $1.durationNanoseconds }
+        #expect((lost - 20_000_000_000).magnitude < 100_000_000)
     }
 
     @Test func `overlapping sound is dropped and reported`() throws {

@@ -9,7 +9,8 @@ import RTSP
 final class NetworkEncodedSound: NetworkTrack {
     /// Largest deviation that is corrected by resampling. A larger one, after a pause or a burst, is a discontinuity.
     private static let largestOffsetNanoseconds: UInt64 = 60_000_000
-    /// During a loss, silence is written up to this long before the present, so that it ends before new audio arrives.
+    /// During a loss, silence is written up to this long before the present and the delay, so that it ends before new audio
+    /// arrives. Audio that is later is lost.
     private static let silenceDelayNanoseconds: Int64 = 2_000_000_000
 
     let kind = TrackKind.audio
@@ -79,7 +80,7 @@ final class NetworkEncodedSound: NetworkTrack {
         progress.tick(output)
         if progress.isMissing {
             if nextNanoseconds != nil { try stop(output) }
-            let end = output.nowNanoseconds - Self.silenceDelayNanoseconds
+            let end = output.nowNanoseconds - delay - Self.silenceDelayNanoseconds
             try silence(untilNanoseconds: end, output)
         }
     }
@@ -141,7 +142,9 @@ final class NetworkEncodedSound: NetworkTrack {
         }
         nextNanoseconds = Self.end(of: part)
         progress.follow(atNanoseconds: start)
-        progress.close(atNanoseconds: start, output)
+        // Of late sound, the lock drops the part whose time has silence already: it belongs to the gap.
+        if start < progress.dueNanoseconds { progress.noteLateSound() }
+        progress.close(atNanoseconds: max(start, progress.dueNanoseconds), output)
         // Packet times follow the camera's clock: the lock resamples to correct its drift.
         try lock.take(part, stretchPPB: 0) { (locked) throws(EncodingError) in
             try encode(locked, output)
@@ -170,6 +173,7 @@ final class NetworkEncodedSound: NetworkTrack {
         untilNanoseconds end: Int64, _ output: CaptureOutput
     ) throws(EncodingError) {
         try lock.fill(untilNanoseconds: end) { (silent) throws(EncodingError) in
+            progress.keepGap()
             try encode(progress.limit.part(of: silent), output)
         }
     }

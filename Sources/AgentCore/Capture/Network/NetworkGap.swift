@@ -52,6 +52,13 @@ struct NetworkGap {
         self.reason = reason
     }
 
+    /// Sound of the gap has arrived after silence was recorded in its place.
+    mutating func noteLateSound() {
+        if reason != nil {
+            reason = "the camera's sound came too late: silence is recorded in its place"
+        }
+    }
+
     /// Counts a received access unit that could not be used.
     mutating func drop() {
         isSilence = false

@@ -142,14 +142,14 @@ final class NetworkPipeline: CapturePipeline, @unchecked Sendable {
         camera.play()
         let end = MonotonicClock().nowNanoseconds + patienceNanoseconds
         while MonotonicClock().nowNanoseconds < end {
-            for case .items(.video, let items) in try camera.read(
-                timeoutMilliseconds: readMilliseconds)
-            {
+            let events = try camera.read(timeoutMilliseconds: readMilliseconds)
+            for (number, event) in events.enumerated() {
+                guard case .items(.video, let items) = event else { continue }
                 for (index, item) in items.enumerated() {
                     guard case .unit(let unit) = item,
                         let format = Self.format(in: unit.data, codec)
                     else { continue }
-                    early = [.items(.video, Array(items[index...]))]
+                    early = [.items(.video, Array(items[index...]))] + events[(number + 1)...]
                     return format
                 }
             }

@@ -227,6 +227,12 @@ struct NetworkProgress {
         if gap?.isSilence == true, !isMissing { gap = nil }
     }
 
+    /// Silence is recorded for the gap: late samples do not end it as if it had not been.
+    mutating func keepGap() { gap?.isSilence = false }
+
+    /// Sound has arrived for which silence was recorded.
+    mutating func noteLateSound() { gap?.noteLateSound() }
+
     /// Starts a loss while nothing arrives.
     private mutating func watchSilence(_ now: Int64) {
         guard gap == nil, !isDone, let silenceNanoseconds else { return }
