@@ -1,3 +1,4 @@
+import Foundation
 import Media
 import Testing
 
@@ -56,6 +57,27 @@ struct TimecodeTests {
         #expect(Double(track.duration) / 30 <= length + 1.0 / 30)
         let initial = try RecordingLayout(of: MemorySource(bytes)).initialMovie
         #expect(try #require(initial.timecode).isTold(by: movie))
+    }
+
+    /// GStreamer ignores tracks whose media are declared shorter than a fifth of the movie.
+    @Test func `a file that begins long before its pictures is played by GStreamer`() throws {
+        let bytes = try finished(start: 90_000 * 60)
+        var box = try #require(
+            try BoxTree(of: MemorySource(bytes)).boxes.first { $0.type == "moov" })
+        for type in ["trak", "mdia", "mdhd"] as [FourCC] {
+            box = try #require(box.children.first { $0.type == type })
+        }
+        let declared = box.fields.first { $0.name == "duration" }?.value
+        #expect(declared == .unsigned((60 + 1) * 90_000 / 5))
+        #expect(try Movie.read(from: MemorySource(bytes)).tracks[0].duration == 90_000)
+        guard Tools.hasGStreamer else { return }
+        let path = FileManager.default.temporaryDirectory.appending(path: "\(UUID()).mp4")
+        defer { try? FileManager.default.removeItem(at: path) }
+        try Data(bytes).write(to: path)
+        let outcome = try Tools.run(
+            "gst-launch-1.0",
+            ["-q", "filesrc", "location=\(path.path)", "!", "qtdemux", "!", "fakesink"])
+        #expect(outcome.status == 0, "\(outcome.complaints)")
     }
 
     @Test func `a file that begins with a picture or a sound has one too`() throws {

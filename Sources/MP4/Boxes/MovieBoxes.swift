@@ -113,6 +113,22 @@ struct MovieBoxes {
         }
     }
 
+    /// The duration of a track's media for `mdhd` (§8.4.2): at least a fifth of the movie.
+    ///
+    /// GStreamer's qtdemux ignores a track with less as a preview image, so the only track of a file that begins late. FFmpeg
+    /// and MediaInfo use the samples' durations.
+    /// - Parameters:
+    ///   - media: ticks of `timescale`.
+    ///   - movie: ticks of `movieTimescale`.
+    static func declaredDuration(
+        of media: UInt64, _ timescale: Timescale, inMovieOf movie: UInt64,
+        _ movieTimescale: Timescale
+    ) -> UInt64 {
+        let divisor = UInt128(movieTimescale.ticksPerSecond) * 5
+        let least = (UInt128(movie) * UInt128(timescale.ticksPerSecond) + divisor - 1) / divisor
+        return max(media, UInt64(clamping: least))
+    }
+
     /// `mdia` (§8.4.1) of video or audio around a sample table that `tables` writes after `stsd`.
     func writeMedia(
         kind: TrackKind, timescale: Timescale, duration: UInt64, entry: SampleEntryWriter,

@@ -83,12 +83,13 @@ package struct FlatMovie: Sendable {
             presentations[index] = try Self.edits(
                 tracks[index].track, tracks[index].presentation, from: start, timescale)
         }
+        let duration = presentations.values.map(\.duration).max() ?? 0
         let isWide = mediaEnd > Int64(UInt32.max)
         var writer = BoxWriter(reserving: 4_096)
         var tables: [(track: Int, table: FlatTrack.Table)] = []
         writer.box("moov") { writer in
             boxes.writeMovieHeader(
-                timescale: timescale, duration: presentations.values.map(\.duration).max() ?? 0,
+                timescale: timescale, duration: duration,
                 nextTrackID: UInt32(TrackKind.allCases.count + 1), to: &writer)
             for index in present {
                 guard let presentation = presentations[index] else { continue }
@@ -100,7 +101,9 @@ package struct FlatMovie: Sendable {
                     boxes.writeEdits(presentation.edits, to: &writer)
                     boxes.writeMedia(
                         kind: track.kind, timescale: track.timescale,
-                        duration: UInt64(track.endDTS - (track.firstDTS ?? 0)),
+                        duration: MovieBoxes.declaredDuration(
+                            of: UInt64(track.endDTS - (track.firstDTS ?? 0)), track.timescale,
+                            inMovieOf: duration, timescale),
                         entries: track.entries, flavour: flavour, to: &writer
                     ) { writer in
                         for table in track.writeTables(isWide: isWide, to: &writer) {

@@ -62,7 +62,12 @@ package struct FinalMovieBuilder: Sendable {
                 timescale: timescale, duration: duration,
                 nextTrackID: RecordedTimecode.trackID + (timecode == nil ? 0 : 1), to: &writer)
             for (track, presentation) in zip(present, presentations) {
-                write(track, presentation, isTimed: timecode != nil, to: &writer)
+                let media = MovieBoxes.declaredDuration(
+                    of: UInt64(track.mediaDuration), track.timescale, inMovieOf: duration, timescale
+                )
+                write(
+                    track, presentation, mediaDuration: media, isTimed: timecode != nil, to: &writer
+                )
             }
             timecode?.writeTrack(
                 duration: duration, movieTimescale: timescale, boxes: boxes, to: &writer)
@@ -72,8 +77,8 @@ package struct FinalMovieBuilder: Sendable {
     }
 
     private func write(
-        _ track: TrackIndex, _ presentation: TrackPresentation, isTimed: Bool,
-        to writer: inout BoxWriter
+        _ track: TrackIndex, _ presentation: TrackPresentation, mediaDuration: UInt64,
+        isTimed: Bool, to writer: inout BoxWriter
     ) {
         writer.box("trak") { writer in
             boxes.writeTrackHeader(
@@ -82,7 +87,7 @@ package struct FinalMovieBuilder: Sendable {
             if isTimed, track.kind == .video { RecordedTimecode.writeReference(to: &writer) }
             boxes.writeMedia(
                 kind: track.kind, timescale: track.timescale,
-                duration: UInt64(track.mediaDuration), entry: track.entry, to: &writer,
+                duration: mediaDuration, entry: track.entry, to: &writer,
                 tables: track.writeTables)
         }
     }

@@ -118,7 +118,7 @@ package struct MovieTrack: Sendable {
     /// `hdlr`: `vide`, `soun`, …
     package var handler: FourCC
     package var timescale: Timescale
-    /// Ticks of ``timescale``, from `mdhd`.
+    /// Ticks of ``timescale``: of the samples, or from `mdhd` without samples.
     package var duration: UInt64
     /// Ticks of the movie's timescale, from `tkhd`.
     package var presentedDuration: UInt64
@@ -163,7 +163,8 @@ package struct MovieTrack: Sendable {
         }
         let mdia = try children.required("mdia", in: trak)
         let media = try mdia.children()
-        (timescale, duration) = try Self.parseMediaHeader(
+        let declared: UInt64
+        (timescale, declared) = try Self.parseMediaHeader(
             try media.required("mdhd", in: mdia))
         handler = try Self.parseHandler(try media.required("hdlr", in: mdia))
         let minf = try media.required("minf", in: mdia)
@@ -172,6 +173,12 @@ package struct MovieTrack: Sendable {
         entries = try SampleEntry.parseAll(try tables.required("stsd", in: stbl))
         samples = try SampleTable(
             parsing: tables, of: stbl, fileSizeBytes: fileSizeBytes)
+        // A declared duration may be longer than the samples (`MovieBoxes.declaredDuration`).
+        if let last = samples.dts.last, let length = samples.durations.last {
+            duration = min(declared, UInt64(last) + UInt64(length))
+        } else {
+            duration = declared
+        }
     }
 
     private static func parseHeader(
