@@ -166,9 +166,15 @@ package struct RecordingLibrary: Sendable {
     private static let bucketPatienceNanoseconds: Int64 = 60_000_000_000
 
     /// Whether an answer is incomplete because an archive or a bucket was unavailable.
-    package var isIncomplete: Bool {
-        hasAbsentMembers || members.contains(where: \.isIncomplete) || merged?.isIncomplete == true
-            || (store as? LayeredStore)?.isIncomplete == true
+    package var isIncomplete: Bool { isIncomplete(since: 0) }
+
+    /// Number of times that one of several archives, or a part of one, was left out.
+    package var omissions: Int { merged?.omissions ?? 0 }
+
+    /// Whether answers since ``omissions`` had this value are incomplete.
+    package func isIncomplete(since omissions: Int) -> Bool {
+        hasAbsentMembers || members.contains(where: \.isIncomplete)
+            || self.omissions > omissions || (store as? LayeredStore)?.isIncomplete == true
     }
 
     /// Several archives as one; nil: it is one archive.

@@ -21,13 +21,26 @@ package struct SessionFinder: Sendable {
     private let catalog: CatalogReference
     private let waiting: StoreWaiting?
     private let complain: @Sendable (String) -> Void
-    private let opened = OpenedLibraries()
+    private let opened = OpenedLibrary()
 
-    /// The libraries that a finder has made.
-    private final class OpenedLibraries: Sendable {
-        private let libraries = Mutex<[RecordingLibrary]>([])
-        var areIncomplete: Bool { libraries.withLock { $0.contains(where: \.isIncomplete) } }
-        func add(_ library: RecordingLibrary) { libraries.withLock { $0.append(library) } }
+    /// The archive's library, once it is open.
+    private final class OpenedLibrary: Sendable {
+        private let library = Mutex<RecordingLibrary?>(nil)
+
+        var isIncomplete: Bool { library.withLock { $0?.isIncomplete ?? false } }
+
+        /// Two threads at once may both open it; the first one's is used.
+        func library(
+            open: () throws(LibraryError) -> RecordingLibrary
+        ) throws(LibraryError) -> RecordingLibrary {
+            if let known = library.withLock({ $0 }) { return known }
+            let new = try open()
+            return library.withLock { library in
+                let first = library ?? new
+                library = first
+                return first
+            }
+        }
     }
 
     /// - Parameter archive: its directory; it need not be there where paths are given.
@@ -53,17 +66,16 @@ package struct SessionFinder: Sendable {
         self.complain = complain
     }
 
-    /// The archive, which must exist.
+    /// The archive, which must exist. All calls return the same library.
     package func library() throws(LibraryError) -> RecordingLibrary {
-        let library = try RecordingLibrary(
-            reference, catalog: catalog, waiting: waiting, complain: complain)
-        opened.add(library)
-        return library
+        try opened.library { () throws(LibraryError) in
+            try RecordingLibrary(reference, catalog: catalog, waiting: waiting, complain: complain)
+        }
     }
 
     /// Whether something was left out of an answer because an archive, or a part of one, could not be read. There was a line
     /// about it.
-    package var isIncomplete: Bool { opened.areIncomplete }
+    package var isIncomplete: Bool { opened.isIncomplete }
 
     /// One session of the archive: by its ID, the name or a tag that was given to it, or `latest` for the newest.
     package func session(named name: String) throws -> SessionPlace {

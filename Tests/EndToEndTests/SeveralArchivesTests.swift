@@ -222,6 +222,33 @@ extension EndToEnd {
             }
         }
 
+        @Test func `a session that is not completely read does not make the others incomplete`()
+            async throws
+        {
+            try await Stage.with { stage in
+                let parts = try await Self.record(on: stage)
+                try Self.split(parts, overlap: 0)
+                // Behind the other session in the list.
+                for layout in [parts.east, parts.west].map({ ArchiveLayout(root: $0) }) {
+                    try FileManager.default.copyItem(
+                        atPath: layout.session(parts.session), toPath: layout.session("other"))
+                    var manifest = try SessionManifest.read(layout.manifest("other"))
+                    manifest.session = "other"
+                    try FileSystem.replace(layout.manifest("other"), with: manifest.encoded())
+                }
+                try FileSystem.replace(
+                    ArchiveLayout(root: parts.east).manifest(parts.session), with: Array("{".utf8))
+                for sessions in [[], [parts.session, "other"]] {
+                    let outcome = try await stage.start(
+                        .archive, ["verify"] + sessions + parts.options
+                    ).outcome()
+                    #expect(outcome.status == 1)
+                    #expect(outcome.output.contains("session \(parts.session): DAMAGED"))
+                    #expect(outcome.output.contains("session other: intact"), "\(outcome.output)")
+                }
+            }
+        }
+
         private struct Verified: Decodable {
             struct Session: Decodable {
                 struct Source: Decodable {

@@ -124,6 +124,29 @@ import Testing
                 })
     }
 
+    /// The source leaves `east`, returns after three segments, and its first sound is at the end of the file from before.
+    @Test func `sound of a return is read once, with the segment of its time`() throws {
+        let recorded = try WrittenSession(segments: 4, secondsEach: 5) { _ in 0 }
+        let whole = try samples(RecordedSession(Self.session, in: recorded.layout))
+        let file = try WrittenSession(segments: 1, secondsEach: 20) { _ in 0 }
+        let sound = Set(
+            whole.filter { $0.track == .audio && $0.number <= 16 * 70 }.suffix(3).map(\.number))
+        try old.copy(Self.session, from: file.layout, to: places[0]) { _, number in
+            number <= 60 || sound.contains(number)
+        }
+        try old.copy(Self.session, from: recorded.layout, to: places[0]) { $1 > 16 * 70 }
+        try new.copy(Self.session, from: recorded.layout, to: places[1]) { _, number in
+            number > 50 && number <= 16 * 70 && !sound.contains(number)
+        }
+        let merged = try samples(library().recording(Self.session))
+        #expect(merged.map(\.number).sorted() == whole.map(\.number).sorted())
+        for track in [TrackKind.video, .audio] {
+            let times = merged.filter { $0.track == track }.map(\.dts)
+            #expect(times == times.sorted(), "\(track)")
+        }
+        #expect(complaints.all.isEmpty)
+    }
+
     /// The clock of `east` is a moment behind, so its first file has the sixth second, too; and it has only a part of that second.
     @Test(
         arguments: [(351...384, 385...700), (351...384, 385...420)]

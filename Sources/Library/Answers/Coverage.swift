@@ -88,7 +88,8 @@ extension SourceCoverage {
     static let jointNanoseconds: Int64 = 100_000_000
     /// Lines of one loss are adjacent, except for rounding.
     private static let touchNanoseconds: Int64 = 1_000_000
-    /// Nothing is missing in a pause that is shorter than a picture at 50 pictures a second: the next one came in time. 0: its end is not known.
+    /// Pauses shorter than a picture at 50 pictures per second are not gaps: the next picture came in time. A length
+    /// of 0 means that the end is unknown.
     private static let shortestNanoseconds: Int64 = 20_000_000
 
     static func areJoined(_ end: Int64, _ start: Int64) -> Bool {

@@ -5,7 +5,8 @@ import Synchronization
 /// Cache for repeated coverage queries. Any thread may use it.
 ///
 /// A source's entry is valid while the state of its folder is unchanged (``SegmentStore/state(of:)``), so that recording, removal,
-/// retiming and recovery invalidate it. Of a growing source, only changed files are read again.
+/// retiming and recovery invalidate it. Of a growing source, only changed files are read again. The same applies to a lane that is
+/// not final (``SourceLane/isFinal``).
 package final class CoverageMemory: Sendable {
     /// Files and gaps of all lanes together: some tens of megabytes.
     private let capacity: Int
@@ -46,7 +47,7 @@ package final class CoverageMemory: Sendable {
             state.entries[source]?.used = state.clock
             return state.entries[source]
         }
-        if let kept, kept.state == now { return kept.lane }
+        if let kept, kept.state == now, kept.lane.isFinal { return kept.lane }
         let lane = try read(kept?.lane)
         state.withLock { keep(lane, of: source, now, in: &$0) }
         return lane

@@ -135,7 +135,7 @@ extension RecordingLibrary {
         if merged != nil {
             for source in report.sources.indices {
                 let key = SourceKey(session: report.session, source: report.sources[source].name)
-                for loss in try unfound(of: key) { report.sources[source].add(loss) }
+                for loss in try losses(of: key) { report.sources[source].add(loss) }
             }
         }
         let details = SessionDetails(

@@ -7,7 +7,8 @@ import Recordings
 struct SourceLane: Sendable {
     /// Data of one file.
     struct File: Sendable {
-        /// The entry when it was read; nil: the store reports none, and it is read again the next time.
+        /// The entry when it was read; nil: the store reports none, or a part of the file could not be read. It is read again the
+        /// next time.
         var entry: StoredEntry?
         /// Recorded time, nanoseconds of session time; nil: none, or unreadable.
         var span: Range<Int64>?
@@ -20,10 +21,15 @@ struct SourceLane: Sendable {
     var files: [File]
     var gaps: [RecordedGap]
     var held: [HeldRecords] = []
+    /// Acknowledged records that none of several archives has. ``gaps`` has them too.
+    var unfound: [HeldRecords] = []
     /// Ledger lines about the times that a network camera states.
     var stated: [LedgerEntry] = []
     /// Recorded ranges of each of several archives; nil: one archive has all of them.
     var copies: [CopiedSpans]?
+    /// Whether it stays the same while the source's folder is unchanged. Missing records may be found later, in another session or
+    /// archive, and a file that could not be read may be readable later.
+    var isFinal = true
 
     /// - Parameters:
     ///   - range: nanoseconds of session time.
@@ -143,16 +149,58 @@ private struct LaneReader {
                 files.append(
                     .init(entry: file.entry, span: start..<max(start, end), isOpen: false))
             } else {
-                files.append(try Self.read(file))
+                files.append(try read(file))
             }
         }
-        return SourceLane(
+        let unfound = try library.unfound(of: source)
+        let unchanged = Self.unchangedNanoseconds(recorded, known)
+        let located = try Self.located(
+            unfound ?? [], of: recorded, known: known?.unfound ?? [], until: unchanged)
+        let held = HeldRecords.all(try library.store.ledger(of: source).entries, recorded: [:])
+        var lane = SourceLane(
             source: source.source, files: files,
-            gaps: try recorded.gaps() + library.unfound(of: source).compactMap(RecordedGap.init),
-            held: try recorded.held(), stated: try recorded.stated(),
+            gaps: try recorded.gaps()
+                + located.compactMap { RecordedGap(RecordingLibrary.loss(of: $0)) },
+            held: try Self.located(
+                held, of: recorded, known: known?.held ?? [], until: unchanged),
+            unfound: located, stated: try recorded.stated(),
             copies: try library.merged?.copiedSpans(
                 of: source, in: range, jointNanoseconds: SourceCoverage.jointNanoseconds,
                 known: known?.copies ?? []))
+        lane.isFinal =
+            unfound?.isEmpty == true && library.merged?.temporaryOmissions ?? 0 == 0
+        return lane
+    }
+
+    /// The session time, nanoseconds, up to which a source has the same files as when a lane was read.
+    private static func unchangedNanoseconds(
+        _ source: RecordedSource, _ known: SourceLane?
+    ) -> Int64 {
+        let same = zip(source.files, known?.files ?? []).prefix {
+            $0.entry != nil && $0.entry == $1.entry
+        }.count
+        guard same < source.files.count else { return .max }
+        return source.files[same].originNanoseconds
+            .clampedSubtracting(RecordedSession.overlapNanoseconds)
+    }
+
+    /// Locates records on the timeline; records that were located in unchanged files are not looked for again.
+    /// - Parameters:
+    ///   - known: located earlier.
+    ///   - end: session time, nanoseconds, up to which files are unchanged.
+    private static func located(
+        _ records: [HeldRecords], of source: RecordedSource, known: [HeldRecords], until end: Int64
+    ) throws(ArchiveError) -> [HeldRecords] {
+        var times: [HeldRecords: HeldRecords] = [:]
+        for located in known where located.endNanoseconds ?? .max < end {
+            var record = located
+            record.startNanoseconds = nil
+            record.endNanoseconds = nil
+            times[record] = located
+        }
+        let new = records.filter { times[$0] == nil }
+        for (record, located) in zip(new, try source.placed(new)) { times[record] = located }
+        return records.map { times[$0] ?? $0 }
     }
 
     private static func files(
@@ -184,9 +232,8 @@ private struct LaneReader {
         return found
     }
 
-    private static func read(
-        _ file: RecordedSource.File
-    ) throws(ArchiveError) -> SourceLane.File {
+    private func read(_ file: RecordedSource.File) throws(ArchiveError) -> SourceLane.File {
+        let omissions = library.merged?.temporaryOmissions
         var found = SourceLane.File(entry: file.entry, span: nil, isOpen: false)
         do throws(ArchiveError) {
             let opened = try file.opened()
@@ -201,6 +248,7 @@ private struct LaneReader {
             default: guard error.isForAbsence else { throw error }
             }
         }
+        if library.merged?.temporaryOmissions != omissions { found.entry = nil }
         return found
     }
 }

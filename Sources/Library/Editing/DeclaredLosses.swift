@@ -54,17 +54,29 @@ extension RecordingLibrary {
     }
 
     /// Records of a source that a collector has acknowledged, and that none of several archives has.
-    /// - Returns: a line for each collector and spool, as if they had been declared lost.
-    func unfound(of source: SourceKey) throws(ArchiveError) -> [LedgerEntry] {
+    /// - Returns: not located on the timeline; nil: some were not found, and an archive or a part of one that may have them could
+    ///   not be read.
+    func unfound(of source: SourceKey) throws(ArchiveError) -> [HeldRecords]? {
         guard let merged else { return [] }
-        let unfound = try merged.unfound(of: source)
-        guard !unfound.isEmpty, let recorded = try recording(source.session).source(source.source)
+        guard let unfound = try merged.unfound(of: source) else { return nil }
+        // An archive that is away may have them.
+        return unfound.isEmpty || !isIncomplete ? unfound : nil
+    }
+
+    /// Losses of records that none of several archives has: a line for each collector and spool.
+    func losses(of source: SourceKey) throws(ArchiveError) -> [LedgerEntry] {
+        guard let unfound = try unfound(of: source), !unfound.isEmpty,
+            let recorded = try recording(source.session).source(source.source)
         else { return [] }
-        return try recorded.placed(unfound).map { held in
-            Self.loss(
-                held, held,
-                text: "\(held.collector) has acknowledged them, and no archive has them")
-        }
+        return try recorded.placed(unfound).map(Self.loss(of:))
+    }
+
+    /// A line about records that no archive has, as if they had been declared lost.
+    /// - Parameter unfound: located on the timeline.
+    static func loss(of unfound: HeldRecords) -> LedgerEntry {
+        loss(
+            unfound, unfound,
+            text: "\(unfound.collector) has acknowledged them, and no archive has them")
     }
 
     private static func loss(

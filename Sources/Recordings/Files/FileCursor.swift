@@ -74,7 +74,7 @@ package struct FileCursor: Sendable {
                 first = try probe.next()?.samples.first { $0.track == track }
             }
             guard let anchor = first,
-                // The index knows of no move within the file.
+                // Times in the index lack the correction of the file's times.
                 let offset = try SeekIndex(file).fragment(
                     before: from.clampedSubtracting(file.greatestCorrectionNanoseconds),
                     anchor: anchor, margin: margin),

@@ -15,8 +15,8 @@ package struct FragmentReader {
     static let leadingNanoseconds: Int64 = 2_000_000_000
 
     /// - Parameters:
-    ///   - from: session time, nanoseconds. Files that end earlier are omitted, but for the one with the keyframe before `from`.
-    ///   - to: files that start at or after it are omitted, but for one with leading pictures.
+    ///   - from: session time, nanoseconds. Files that end earlier are omitted, except the one with the keyframe before `from`.
+    ///   - to: files that start at or after it are omitted, except one with leading pictures.
     package init(_ source: RecordedSource, from: Int64? = nil, to: Int64? = nil) {
         var files = source.files[...]
         if let from, let holding = files.lastIndex(where: { $0.originNanoseconds <= from }) {
@@ -43,7 +43,7 @@ package struct FragmentReader {
         }
     }
 
-    /// A reader without the files that start at or after a time, but for one with leading pictures.
+    /// A reader without the files that start at or after a time, except one with leading pictures.
     package func limited(to: Int64?) -> FragmentReader {
         guard let to else { return self }
         var limited = self

@@ -19,7 +19,7 @@ package final class RecordedFile: Sendable {
 
     /// Layout of the boxes before the first fragment.
     package let layout: RecordingLayout
-    /// The retiming that was applied to the file, and what its place in a session of several archives adds; nil: neither.
+    /// The file's retiming, combined with the correction of its times in a session of several archives; nil: neither.
     package let retiming: RetimingRecord?
     /// Whether its index has other times than its fragments.
     let isRetimed: Bool
@@ -57,7 +57,7 @@ package final class RecordedFile: Sendable {
         sessionZero = beginning.record.map { stored.placement.sessionZero ?? $0.sessionZero }
     }
 
-    /// Moves a time that was taken from the file's index, and placed by the file's start.
+    /// Corrects a time from the file's index, to which only the shift of the file's start was applied.
     /// - Parameter time: session time, nanoseconds.
     func corrected(_ time: Int64) -> Int64 {
         let placement = stored.placement
@@ -66,12 +66,12 @@ package final class RecordedFile: Sendable {
             correction.shift(at: time.clampedSubtracting(placement.shiftNanoseconds)))
     }
 
-    /// The greatest distance of a time that was placed by the file's start.
+    /// The greatest change that ``corrected(_:)`` makes to a time.
     var greatestCorrectionNanoseconds: Int64 {
         stored.placement.correction?.greatestShiftNanoseconds ?? 0
     }
 
-    /// About where a sample's decoding time is on the file's media timeline; nil: the file has no such track.
+    /// Approximate decoding time of a sample on the file's media timeline, ticks; nil: the file has no such track.
     func recordedTicks(of sample: RecordedSample) -> Int64? {
         guard let track = layout.initialMovie.tracks.first(where: { $0.kind == sample.track }),
             let format = track.format

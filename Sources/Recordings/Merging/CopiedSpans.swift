@@ -9,7 +9,7 @@ package struct CopiedSpans: Sendable {
     package var spans: [Range<Int64>]
     /// Identifies the file and its contents.
     let state: MergeMemory.FileState
-    /// Pauses within the file are left out of ``spans``: they may be in another archive.
+    /// Whether pauses within the file are left out of ``spans``, because another archive may have their samples.
     let isDivided: Bool
 }
 
@@ -47,23 +47,25 @@ extension MergedStore {
                     found.append(same)
                     continue
                 }
+                let joint = isShared ? jointNanoseconds : nil
+                guard let spans = try spans(of: file, in: session, dividedBy: joint) else {
+                    continue
+                }
                 let copy = session.copies[file.copy]
                 found.append(
                     CopiedSpans(
                         collector: copy.manifest.collector ?? "archive \(copy.member + 1)",
-                        spans: try spans(
-                            of: file, in: session,
-                            dividedBy: isShared ? jointNanoseconds : nil),
-                        state: file.state, isDivided: isShared))
+                        spans: spans, state: file.state, isDivided: isShared))
             }
         }
         return found
     }
 
     /// - Parameter joint: nil: one span from the first to the last sample.
+    /// - Returns: empty for a damaged file; nil: the file may be readable later without a change.
     private func spans(
         of file: CopiedFile, in session: MergedSession, dividedBy joint: Int64?
-    ) throws(ArchiveError) -> [Range<Int64>] {
+    ) throws(ArchiveError) -> [Range<Int64>]? {
         do throws(ArchiveError) {
             let opened = try recorded(file, in: session)
             guard let joint else {
@@ -74,7 +76,7 @@ extension MergedStore {
             return try opened.spans(jointNanoseconds: joint)
         } catch {
             try leaveOut(error, file, session)
-            return []
+            return error.isForContent ? [] : nil
         }
     }
 }

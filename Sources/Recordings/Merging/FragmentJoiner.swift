@@ -19,7 +19,7 @@ struct MergedPart: Sendable {
     /// Decoding time of its first sample, session time in nanoseconds.
     var timeNanoseconds: Int64
 
-    /// Maximum error of its times: in its record, or where they were moved, by that.
+    /// Maximum error of its times: that of its record, or of the retiming that moved them.
     /// - Parameter recorded: the bound in its record; 0 stands for times that no clock has measured.
     func boundNanoseconds(recorded: UInt64) -> UInt64 {
         guard let retiming = file.retiming, recorded > 0 else { return recorded }
@@ -58,9 +58,9 @@ struct FragmentJoiner: Sendable {
         var name: String
         var shiftNanoseconds: Int64
         var file: RecordedFile
-        /// Records of a file of the segment before, the only ones that are read with this one; nil: it is a file of this segment.
+        /// Of a file of the previous segment, the records that are read with this segment; nil: it is a file of this segment.
         var only: [SpoolID: SequenceSet]?
-        /// Records that are read with the next segment.
+        /// Records of this file that are read with the next segment instead.
         var without: [SpoolID: SequenceSet] = [:]
 
         /// The parts of a range that are read from this file.

@@ -16,10 +16,10 @@ struct LateRecords {
         var segment: Int
     }
 
-    /// With the segments that they are read with.
+    /// Moved records, each with the segment that it is read with.
     private var moved: [Part] = []
 
-    /// - Parameter parts: what is read of each file, with the segment of the file.
+    /// - Parameter parts: the records that are read from each file, with the file's segment.
     init(_ parts: [Part]) {
         var latest: [TrackKind: [SpoolID: Int]] = [:]
         for part in parts.sorted(by: { $0.records.lowerBound < $1.records.lowerBound }) {

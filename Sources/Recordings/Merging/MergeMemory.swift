@@ -9,8 +9,16 @@ struct FileRecords: Sendable {
     static let endFragments = 6
 
     var all: [SpoolID: SequenceSet] = [:]
-    /// Those of each track in the first and in the last fragments.
+    /// By track: the records in the file's first and last ``endFragments``.
     var ends: [TrackKind: [SpoolID: SequenceSet]] = [:]
+}
+
+/// Sequence numbers of a file's records, for a search in all files of a source.
+struct FileNumbers: Sendable {
+    /// By spool; empty if the file is unreadable.
+    var all: [SpoolID: SequenceSet] = [:]
+    /// Whether the file could be read; if not, it may have more records.
+    var isReadable: Bool
 }
 
 /// Cache of what was read from several archives' files, for repeated merging. Any thread may use it.
@@ -31,20 +39,26 @@ package final class MergeMemory: Sendable {
     }
 
     private static let maximumFiles = 4_096
+    /// Several weeks of twenty sources in files of ten minutes: some tens of megabytes.
+    private static let maximumNumberedFiles = 1 << 17
     private static let maximumSegments = 64
     private static let maximumSessions = 1_024
     private static let maximumAttachments = 1 << 16
+    private static let maximumLedgers = 1 << 16
 
     private struct State {
-        var files: [FileState: (records: FileRecords, used: UInt64)] = [:]
+        var files = RecentEntries<FileState, FileRecords>(capacity: maximumFiles)
+        var numbers = RecentEntries<FileState, FileNumbers>(capacity: maximumNumberedFiles)
+        /// By ledger.
+        var spools = RecentEntries<FileState, Set<String>>(capacity: maximumLedgers)
         var formats: [FileState: [TrackFormat]] = [:]
-        var segments: [SegmentState: (files: [String: MergedFile], used: UInt64)] = [:]
+        var segments = RecentEntries<SegmentState, [String: MergedFile]>(
+            capacity: maximumSegments)
         var shifts: [String: [SessionShift?]] = [:]
         /// By archive and session.
         var attachments: [String: [SessionManifest.Attachment]] = [:]
         var corrections: [String: TimeCorrection] = [:]
         var complaints: [String: ComplaintInterval] = [:]
-        var clock: UInt64 = 0
     }
 
     private let state = Mutex(State())
@@ -54,22 +68,30 @@ package final class MergeMemory: Sendable {
     func records(
         _ file: FileState, read: () throws(ArchiveError) -> FileRecords
     ) throws(ArchiveError) -> FileRecords {
-        let known = state.withLock { state -> FileRecords? in
-            state.clock += 1
-            state.files[file]?.used = state.clock
-            return state.files[file]?.records
-        }
-        if let known { return known }
+        if let known = state.withLock({ $0.files.value(of: file) }) { return known }
         let records = try read()
-        state.withLock { state in
-            state.files[file] = (records, state.clock)
-            if state.files.count > Self.maximumFiles,
-                let oldest = state.files.min(by: { $0.value.used < $1.value.used })
-            {
-                state.files.removeValue(forKey: oldest.key)
-            }
-        }
+        state.withLock { $0.files.keep(records, of: file) }
         return records
+    }
+
+    /// The numbers of a file's records; nil: it was not read yet.
+    func numbers(of file: FileState) -> FileNumbers? {
+        state.withLock { $0.numbers.value(of: file) }
+    }
+
+    func keep(_ numbers: FileNumbers, of file: FileState) {
+        state.withLock { $0.numbers.keep(numbers, of: file) }
+    }
+
+    /// The spools that a ledger mentions, hexadecimal.
+    /// - Parameter ledger: without a modification time: ledgers only grow.
+    func spools(
+        in ledger: FileState, read: () throws(ArchiveError) -> Set<String>
+    ) throws(ArchiveError) -> Set<String> {
+        if let known = state.withLock({ $0.spools.value(of: ledger) }) { return known }
+        let spools = try read()
+        state.withLock { $0.spools.keep(spools, of: ledger) }
+        return spools
     }
 
     func formats(
@@ -85,22 +107,11 @@ package final class MergeMemory: Sendable {
     }
 
     func segment(_ segment: SegmentState) -> [String: MergedFile]? {
-        state.withLock { state in
-            state.clock += 1
-            state.segments[segment]?.used = state.clock
-            return state.segments[segment]?.files
-        }
+        state.withLock { $0.segments.value(of: segment) }
     }
 
     func keep(_ files: [String: MergedFile], of segment: SegmentState) {
-        state.withLock { state in
-            state.segments[segment] = (files, state.clock)
-            if state.segments.count > Self.maximumSegments,
-                let oldest = state.segments.min(by: { $0.value.used < $1.value.used })
-            {
-                state.segments.removeValue(forKey: oldest.key)
-            }
-        }
+        state.withLock { $0.segments.keep(files, of: segment) }
     }
 
     /// The timeline shifts of a session's archives. While the session is recorded they are kept, so that times do not change.
@@ -133,8 +144,8 @@ package final class MergeMemory: Sendable {
         }
     }
 
-    /// How the times of a file are moved. While its session is recorded, a file keeps what was computed when it was first read, so
-    /// that playlists need not begin anew.
+    /// The correction of a file's times. While its session is recorded, the correction from the first read is kept, so that
+    /// playlists remain valid.
     func correction(
         _ path: String, isOver: Bool, compute: () -> TimeCorrection
     ) -> TimeCorrection {

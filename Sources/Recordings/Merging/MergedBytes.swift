@@ -8,7 +8,7 @@ package struct FilePlacement: Hashable, Sendable {
     package var shiftNanoseconds: Int64 = 0
     /// Zero of the merged session; nil: the file's own.
     package var sessionZero: UTCTime?
-    /// Moves of its times in addition, which change within the file; nil: none.
+    /// A correction that varies within the file, in addition to the shift; nil: none.
     package var correction: TimeCorrection?
     /// Identifies merged bytes in addition to ``SegmentKey/revision``: the first bytes of a digest of the merged parts, or 0.
     package var revision: UInt32 = 0

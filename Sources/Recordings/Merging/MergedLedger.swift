@@ -106,7 +106,7 @@ extension MergedStore {
             ?? .empty
     }
 
-    /// Whether other archives have all records that a line reports as missing.
+    /// Whether other archives have all records that a line reports as missing. Of records that were declared lost: or may have them.
     private func isRecorded(
         _ line: LedgerEntry, of source: SourceKey, besides archive: Int, noted: SequenceSet,
         in session: MergedSession
@@ -126,8 +126,10 @@ extension MergedStore {
         for file in try files(of: source, in: session)
             .files(from: range.lowerBound, through: range.upperBound)
         where file.copy != archive {
-            if let own = try records(of: file, in: session).all[spool] { known.formUnion(own) }
+            if let own = try numbers(of: file, in: session).all[spool] { known.formUnion(own) }
         }
-        return line.sequences.allSatisfy { known.firstMissing(in: $0) == nil }
+        if line.sequences.allSatisfy({ known.firstMissing(in: $0) == nil }) { return true }
+        // What cannot be read at the moment is not stated as lost.
+        return line.isDeclaredLost && temporaryOmissions > 0
     }
 }

@@ -3,16 +3,16 @@ import Media
 
 /// Where the archives' files lie on the merged session's timeline.
 extension MergedStore {
-    /// The collectors' clocks are read again when their files have grown by this: some minutes of exchanges.
+    /// Growth after which files of clock exchanges are read again, bytes: some minutes of exchanges.
     private static var clocksStep: Int64 { 1_024 }
 
-    /// Identifies a session, its archives and what they know of each other's clocks.
+    /// Identifies a session, its archives, and the size of their clock exchanges, in steps.
     func shiftsKey(
         _ copies: [MergedSession.Copy], of name: String
     ) throws(ArchiveError) -> String {
         var key = ([name] + copies.map { "\(members[$0.member].name)/\($0.manifest.session)" })
             .joined(separator: "\n")
-        // Exchanges of the collectors go on; times of earlier media do not depend on them.
+        // The files of exchanges grow; new exchanges do not matter for the times of earlier media.
         for copy in copies {
             let size =
                 try asked(copy.member) { store throws(ArchiveError) in
@@ -71,7 +71,7 @@ extension MergedStore {
         }
         let length = max(1, copy.manifest.segmentNanoseconds)
         guard !base.isDistant else {
-            // A store sends its media as it is; it is moved as a whole.
+            // Media in a store is sent unchanged, so the whole file has one shift.
             let middle = file.ownNanoseconds.clampedAdding(length / 2)
             return PlacedFile(
                 base: base,

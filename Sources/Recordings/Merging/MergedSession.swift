@@ -88,6 +88,8 @@ struct CopiedFiles: Sendable {
     let all: [CopiedFile]
     /// Files of one segment.
     let segments: [[CopiedFile]]
+    /// Those of each copy, in the order of their starts.
+    private let own: [Int: [CopiedFile]]
     /// Segment and first archive's file, by name.
     private let places: [String: (segment: Int, file: CopiedFile)]
 
@@ -111,6 +113,7 @@ struct CopiedFiles: Sendable {
             if places[file.name] == nil { places[file.name] = (place, file) }
         }
         self.all = all
+        own = Dictionary(grouping: all, by: \.copy)
         self.segments = segments
         self.places = places
     }
@@ -126,12 +129,29 @@ struct CopiedFiles: Sendable {
 
     /// Files that start in a range of the timeline.
     func files(from: Int64, through: Int64) -> ArraySlice<CopiedFile> {
-        var (low, high) = (0, all.count)
+        all[Self.first(of: all, from: from)...].prefix { $0.originNanoseconds <= through }
+    }
+
+    /// The files of each copy next to a range of starts: the last one before it, and the first one after it.
+    func beyond(_ range: ClosedRange<Int64>) -> (before: [CopiedFile], after: [CopiedFile]) {
+        var found: (before: [CopiedFile], after: [CopiedFile]) = ([], [])
+        for (_, files) in own.sorted(by: { $0.key < $1.key }) {
+            let low = Self.first(of: files, from: range.lowerBound)
+            let high = Self.first(of: files, from: range.upperBound.clampedAdding(1))
+            if low > 0 { found.before.append(files[low - 1]) }
+            if high < files.count { found.after.append(files[high]) }
+        }
+        return found
+    }
+
+    /// Index of the first of sorted files that starts at an instant or later.
+    private static func first(of files: [CopiedFile], from: Int64) -> Int {
+        var (low, high) = (0, files.count)
         while low < high {
             let middle = (low + high) / 2
-            if all[middle].originNanoseconds < from { low = middle + 1 } else { high = middle }
+            if files[middle].originNanoseconds < from { low = middle + 1 } else { high = middle }
         }
-        return all[low...].prefix { $0.originNanoseconds <= through }
+        return low
     }
 }
 

@@ -36,11 +36,18 @@ package final class MergedStore: SegmentStore {
     private let complain: @Sendable (String) -> Void
     private let leftOut: LeftOut
 
-    /// Whether something was left out, of a store and those made from it.
+    /// Counts the parts that were left out, of a store and those made from it.
     private final class LeftOut: Sendable {
-        private let isSet = Atomic(false)
-        var isAnything: Bool { isSet.load(ordering: .relaxed) }
-        func note() { isSet.store(true, ordering: .relaxed) }
+        private let all = Atomic(0)
+        private let temporary = Atomic(0)
+        var omissions: Int { all.load(ordering: .relaxed) }
+        var temporaryOmissions: Int { temporary.load(ordering: .relaxed) }
+
+        /// - Parameter isTemporary: whether it may be readable later without a change of its files.
+        func note(isTemporary: Bool) {
+            all.wrappingAdd(1, ordering: .relaxed)
+            if isTemporary { temporary.wrappingAdd(1, ordering: .relaxed) }
+        }
     }
 
     private struct State {
@@ -74,8 +81,14 @@ package final class MergedStore: SegmentStore {
 
     package var name: String { members.map(\.name).joined(separator: ", ") }
 
-    /// An archive, or a part of one, could not be read, and was left out. There was a line about it.
-    package var isIncomplete: Bool { leftOut.isAnything }
+    /// Whether an archive, or a part of one, was left out because it could not be read. A line has reported it.
+    package var isIncomplete: Bool { omissions > 0 }
+
+    /// Number of times that an archive, or a part of one, was left out.
+    package var omissions: Int { leftOut.omissions }
+
+    /// The part of ``omissions`` that may be readable later without a change of files: answers that lack it are not final.
+    package var temporaryOmissions: Int { leftOut.temporaryOmissions }
 
     /// Whether a line about an archive that does not answer is due.
     package func isDue(_ member: String) -> Bool { memory.isDue(member) }
@@ -95,7 +108,7 @@ package final class MergedStore: SegmentStore {
             if error.isForStore, waiting == .strict { throw error }
             if error.code == ECANCELED { throw error }
             guard !error.isForAbsence else { return nil }
-            leftOut.note()
+            leftOut.note(isTemporary: !error.isForContent)
             if memory.isDue(members[member].name) {
                 complain("\(error); what else is in \(members[member].name) is left out")
             }
@@ -146,7 +159,7 @@ package final class MergedStore: SegmentStore {
         let whole = attachments.whole(of: name)
         let found = try self.copies(named: whole)
         guard !found.copies.isEmpty else {
-            // What a description says is worth more than that there is none.
+            // The error of an existing description is more informative than the absence of one.
             throw (found.damaged.last { !$0.error.isForAbsence } ?? found.damaged.last)?.error
                 ?? .system(
                     operation: "open the session", path: members[0].store.path(.session(name)),
@@ -198,9 +211,9 @@ package final class MergedStore: SegmentStore {
                     MergedSession.Damaged(member: member, session: name, error: error))
             }
         }
-        // A folder in none of the archives with a description is no session.
+        // A folder without a description in any archive is not a session.
         for copy in damaged where !copies.isEmpty || !copy.error.isForAbsence {
-            leftOut.note()
+            leftOut.note(isTemporary: true)
             let archive = members[copy.member].name
             if memory.isDue(copy.error.isForStore ? archive : "\(archive)/\(name)") {
                 complain("\(copy.error); what \(archive) has of the session is left out")
@@ -231,7 +244,7 @@ package final class MergedStore: SegmentStore {
                 copy.manifest.segmentNanoseconds == copies[0].manifest.segmentNanoseconds
                     || copy.manifest.session != name
             else {
-                leftOut.note()
+                leftOut.note(isTemporary: false)
                 if memory.isDue("\(members[copy.member].name)/\(name)") {
                     complain(
                         "\(members[copy.member].store.path(.session(name))) is another session with the name of that in "
@@ -481,19 +494,60 @@ package final class MergedStore: SegmentStore {
         return MergedFile(empty: try recorded(own, in: session), zero: session.zero)
     }
 
-    /// Files of neighbouring segments that may have the same records.
+    /// Files of other archives that start near a segment and may have the same records.
     static func around(
         _ group: [CopiedFile], _ files: CopiedFiles, _ session: MergedSession
     ) -> [CopiedFile] {
+        let window = window(group, session)
+        let own = Set(group.map(\.state))
+        let copies = Set(group.map(\.copy))
+        return files.files(from: window.lowerBound, through: window.upperBound).filter { file in
+            !own.contains(file.state) && (copies.count > 1 || !copies.contains(file.copy))
+        }
+    }
+
+    /// The starts of files that may have records of a segment.
+    private static func window(
+        _ group: [CopiedFile], _ session: MergedSession
+    ) -> ClosedRange<Int64> {
         let length = session.manifest.segmentNanoseconds
             .clampedAdding(RecordedSession.overlapNanoseconds)
         let first = (group.first?.originNanoseconds ?? 0).clampedSubtracting(length)
         let last = (group.last?.originNanoseconds ?? 0).clampedAdding(length)
+        return first...max(first, last)
+    }
+
+    /// Other files whose records decide about those of a segment.
+    ///
+    /// A source that returns to a collector begins with sound from before its first picture, which is at the end of that archive's
+    /// last file, from before the source left. The files between that file and the segment decide with which segment it is read.
+    private func context(
+        _ group: [CopiedFile], _ files: CopiedFiles, in session: MergedSession
+    ) throws(ArchiveError) -> [CopiedFile] {
+        let window = Self.window(group, session)
         let own = Set(group.map(\.state))
-        let copies = Set(group.map(\.copy))
-        return files.files(from: first, through: last).filter { file in
-            !own.contains(file.state) && (copies.count > 1 || !copies.contains(file.copy))
+        var context = files.files(from: window.lowerBound, through: window.upperBound).filter {
+            !own.contains($0.state)
         }
+        let (before, after) = files.beyond(window)
+        context += after
+        var lowest: [SpoolID: UInt64] = [:]
+        for file in group {
+            for (spool, numbers) in try records(of: file, in: session).all {
+                guard let first = numbers.ranges.first?.lowerBound else { continue }
+                lowest[spool] = min(first, lowest[spool] ?? first)
+            }
+        }
+        for file in before {
+            let reaches = try records(of: file, in: session).all.contains { spool, numbers in
+                guard let first = lowest[spool], let last = numbers.ranges.last else {
+                    return false
+                }
+                return last.upperBound >= first
+            }
+            if reaches { context.append(file) }
+        }
+        return context
     }
 
     func recorded(
@@ -502,38 +556,66 @@ package final class MergedStore: SegmentStore {
         try RecordedFile { [self] () throws(ArchiveError) in try placed(file, in: session) }
     }
 
-    /// Sequence numbers of a file's records.
+    /// Sequence numbers of a file's records; empty, with a complaint, if it is unreadable.
     func records(
         of file: CopiedFile, in session: MergedSession
     ) throws(ArchiveError) -> FileRecords {
         do throws(ArchiveError) {
-            return try memory.records(file.state) { () throws(ArchiveError) in
-                let opened = try recorded(file, in: session)
-                let source = try opened.source()
-                var records = FileRecords()
-                var count = 0
-                var last: [FragmentRecord] = []
-                do throws(MP4Error) {
-                    // Fragments before damage are valid.
-                    var scanner = try FragmentScanner(source)
-                    while let fragment = try scanner.next() {
-                        guard let record = FragmentRecord(of: fragment) else { continue }
-                        records.add(record)
-                        count += 1
-                        if count <= FileRecords.endFragments { records.addEnd(record) }
-                        last.append(record)
-                        if last.count > FileRecords.endFragments { last.removeFirst() }
-                    }
-                } catch {
-                    throw opened.error(error)
-                }
-                for record in last { records.addEnd(record) }
-                return records
-            }
+            return try readRecords(of: file, in: session)
         } catch {
             try leaveOut(error, file, session)
             return FileRecords()
         }
+    }
+
+    private func readRecords(
+        of file: CopiedFile, in session: MergedSession
+    ) throws(ArchiveError) -> FileRecords {
+        try memory.records(file.state) { () throws(ArchiveError) in
+            let opened = try recorded(file, in: session)
+            let source = try opened.source()
+            var records = FileRecords()
+            var count = 0
+            var last: [FragmentRecord] = []
+            do throws(MP4Error) {
+                // Fragments before damage are valid.
+                var scanner = try FragmentScanner(source)
+                while let fragment = try scanner.next() {
+                    guard let record = FragmentRecord(of: fragment) else { continue }
+                    records.add(record)
+                    count += 1
+                    if count <= FileRecords.endFragments { records.addEnd(record) }
+                    last.append(record)
+                    if last.count > FileRecords.endFragments { last.removeFirst() }
+                }
+            } catch {
+                throw opened.error(error)
+            }
+            for record in last { records.addEnd(record) }
+            return records
+        }
+    }
+
+    /// Sequence numbers of a file's records, for a search in all files of a source: files that have not changed are not read again,
+    /// those with damage included.
+    ///
+    /// A file that cannot be read is a complaint, and not an error.
+    func numbers(
+        of file: CopiedFile, in session: MergedSession
+    ) throws(ArchiveError) -> FileNumbers {
+        if let known = memory.numbers(of: file.state) { return known }
+        var numbers = FileNumbers(isReadable: true)
+        do throws(ArchiveError) {
+            numbers.all = try readRecords(of: file, in: session).all
+        } catch {
+            if error.isForStore, waiting == .strict { throw error }
+            if error.code == ECANCELED { throw error }
+            omit(error, file)
+            numbers.isReadable = false
+            guard error.isForContent else { return numbers }
+        }
+        memory.keep(numbers, of: file.state)
+        return numbers
     }
 
     /// Formats of a file; empty if it is unreadable.
@@ -557,7 +639,11 @@ package final class MergedStore: SegmentStore {
         if error.isForStore, waiting == .strict { throw error }
         guard error.isForContent || error.isForAbsence || error.isForEntry || error.isForStore
         else { throw error }
-        leftOut.note()
+        omit(error, file)
+    }
+
+    private func omit(_ error: ArchiveError, _ file: CopiedFile) {
+        leftOut.note(isTemporary: !error.isForContent)
         if memory.isDue(file.state.path) { complain("\(error)") }
     }
 
@@ -594,11 +680,12 @@ package final class MergedStore: SegmentStore {
         _ group: [CopiedFile], _ files: CopiedFiles, _ source: SourceKey,
         _ session: MergedSession
     ) throws(ArchiveError) -> [String: MergedFile] {
-        let around = Self.around(group, files, session)
-        let key = MergeMemory.SegmentState(own: group.map(\.state), around: around.map(\.state))
+        let others = try context(group, files, in: session)
+        let key = MergeMemory.SegmentState(own: group.map(\.state), around: others.map(\.state))
         if let known = memory.segment(key) { return known }
-        let chosen = try chosen(group + around, source, session)
-        let late = try late(group + around, chosen, session)
+        let omissions = temporaryOmissions
+        let chosen = try chosen(group + others, source, session)
+        let late = try late(group + others, chosen, session)
         var inputs: [FragmentJoiner.Input] = []
         for file in group {
             if let input = try input(file, without: late.moved(from: file.state), in: session) {
@@ -608,7 +695,7 @@ package final class MergedStore: SegmentStore {
         guard !inputs.isEmpty else { return [:] }
         let isOver =
             session.manifest.state == .finished || inputs.allSatisfy { $0.file.isFinished }
-        for file in around {
+        for file in others {
             let only = late.moved(from: file.state, to: group[0].segment)
             if !only.isEmpty, let input = try input(file, only: only, in: session) {
                 inputs.append(input)
@@ -641,7 +728,7 @@ package final class MergedStore: SegmentStore {
                     placement: placement)
             }
         }
-        if isOver { memory.keep(found, of: key) }
+        if isOver, temporaryOmissions == omissions { memory.keep(found, of: key) }
         return found
     }
 
@@ -691,7 +778,7 @@ package final class MergedStore: SegmentStore {
         let session = try session(source.session)
         let files = try files(of: source, in: session)
         let group = files.segment(of: name) ?? []
-        return try chosen(group + Self.around(group, files, session), source, session)
+        return try chosen(group + context(group, files, in: session), source, session)
     }
 
     package func put(_ bytes: [UInt8], at file: StoredPath) throws(ArchiveError) {

@@ -2,11 +2,11 @@ import Archive
 import Glibc
 import Media
 
-/// Which sessions are parts of others: those that collectors of a site began without its database.
+/// The sessions that are parts of others: those that collectors of a site began without its database.
 ///
-/// Sessions that are attached to each other, directly or by way of others, are one, also by way of one that no archive
-/// has. Its name and its timeline are those of the one that is attached to nothing; of several, the one whose name sorts
-/// first, which began first. The order of the archives has no influence.
+/// Sessions that are attached to each other, directly or via others, are one session, also via one that no archive has.
+/// The whole has the name and the timeline of the session that is attached to no other one. Of several such sessions, it is
+/// the one whose name sorts first, which began first. The order of the archives has no influence.
 struct SessionAttachments: Sendable {
     /// Where a session's zero is on the timeline of its whole.
     struct Place: Hashable, Sendable {
@@ -64,7 +64,7 @@ struct SessionAttachments: Sendable {
         }
         var places: [String: Place] = [:]
         var parts: [String: [String]] = [:]
-        // In archives of strangers, each may be attached to another one.
+        // In unrelated archives, every session may be attached to another one.
         let wholes = steps.keys.sorted { one, other in
             (attached.contains(one) ? 1 : 0, one) < (attached.contains(other) ? 1 : 0, other)
         }

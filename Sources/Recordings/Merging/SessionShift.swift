@@ -5,10 +5,10 @@ import Media
 ///
 /// Where the collectors have measured each other's clocks, it changes with time, as the clocks' rates differ.
 package struct SessionShift: Equatable, Sendable {
-    /// Added to the archive's session times to get those of the first archive; where it changes, at a time at which it is well
-    /// known.
+    /// Added to the archive's session times to get those of the first archive. If it varies, the value at a time at which its
+    /// error is small.
     package var nanoseconds: Int64
-    /// Maximum error of that: the sum of both clocks' bounds.
+    /// Maximum error of ``nanoseconds``: the sum of both clocks' bounds.
     package var boundNanoseconds: UInt64
     /// Both collectors measured a common agent clock, or each other's; if not, the stored zeros were compared.
     package var isMeasured: Bool
@@ -92,7 +92,7 @@ package struct SessionShift: Equatable, Sendable {
 }
 
 extension SessionShift {
-    /// A shift with a larger error, by the collectors' clocks, is not better than one by an agent's clock.
+    /// Maximum error with which a shift by the collectors' clocks is preferred to one by an agent's clock.
     private static let usefulNanoseconds: UInt64 = 1_000_000_000
 
     /// The shift of each archive's session to the first one's timeline; nil for another session.
@@ -137,8 +137,8 @@ extension SessionShift {
         }
     }
 
-    /// The shift of one archive's times to those of another one. A shift by agents' clocks is constant: it is right where they were
-    /// measured, and later only as far as the collectors' clocks have the same rate. So the collectors' own exchanges come first.
+    /// The shift from one archive's times to another's. A shift by agents' clocks is constant: it is exact at the measurement,
+    /// and later only if the collectors' clocks have the same rate. So the collectors' own exchanges are preferred.
     private static func step(
         _ from: Int, _ to: Int, _ clocks: [SessionClocks], _ sites: [SiteClocks]
     ) -> SessionShift? {

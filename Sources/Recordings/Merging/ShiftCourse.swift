@@ -3,8 +3,8 @@ import Media
 import Synchronization
 import Timing
 
-/// How session times of one collector lie on the timeline of another one, over the whole session: by the exchanges between the
-/// collectors' clocks. Any thread may ask.
+/// Maps one collector's session times to another's timeline, over the whole session, by the exchanges between the two
+/// collectors' clocks. Any thread may call.
 final class ShiftCourse: Sendable {
     /// One clock of each of the two.
     struct Link: Sendable {

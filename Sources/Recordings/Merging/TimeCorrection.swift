@@ -3,8 +3,8 @@ import MP4
 import Media
 import Timing
 
-/// Moves the times of one archive's file on the timeline of a merged session, as far as they change within the file: because the
-/// rates of two collectors' clocks differ.
+/// The part of a file's shift to the timeline of a merged session that varies within the file, because the rates of two
+/// collectors' clocks differ.
 package struct TimeCorrection: Hashable, Sendable {
     /// Distance of knots: between them, two clocks deviate from a straight line by some ten microseconds.
     private static let spacingNanoseconds: Int64 = 10_000_000_000

@@ -142,9 +142,8 @@ package struct RecordedSource: Sendable {
 
     /// The clock mapping in the files of a range, and the ledger's clock lines.
     ///
-    /// Reads all `moof` boxes of these files: about a second for ten hours. Damaged or removed files are used as far as they are
-    /// readable.
-    /// as they can be read.
+    /// Reads all `moof` boxes of these files: about a second for ten hours. Damaged or removed files are used as far as they
+    /// can be read.
     package func clock(in files: ArraySlice<File>) throws(ArchiveError) -> ClockSummary {
         var readings: [ClockSummary.Reading] = []
         for file in files {

@@ -102,14 +102,17 @@ struct VerifyCommand: RepeatingCommand {
         var hasUnread = false
         // Shared, so that listings of a store are cached.
         let finder = try archive.finder()
-        let wanted = what.isEmpty ? try finder.library().sessionNames() : what
+        let whole = what.isEmpty ? try finder.library() : nil
+        let wanted = try whole?.sessionNames() ?? what
         if wanted.isEmpty { throw LibraryError.empty(archive: finder.archive) }
         for name in wanted {
             // An entry of the list need not be a session that can be found.
             let (paths, found) =
-                what.isEmpty
-                ? ([], [SessionPlace(name: name, library: try finder.library())])
-                : try finder.subjects(name)
+                if let whole {
+                    ([String](), [SessionPlace(name: name, library: whole)])
+                } else {
+                    try finder.subjects(name)
+                }
             for path in paths {
                 var report = FileVerifier.verify(path).report
                 if let control {
@@ -126,11 +129,14 @@ struct VerifyCommand: RepeatingCommand {
                 files.append(report)
             }
             for place in found {
+                let omissions = place.library.omissions
                 do {
                     var report = try place.library.verification(of: place.name)
                     if let control { try decode(place, into: &report, control) }
                     sessions.append(
-                        Checked(report: report, isComplete: !place.library.isIncomplete))
+                        Checked(
+                            report: report,
+                            isComplete: !place.library.isIncomplete(since: omissions)))
                 } catch let error as ArchiveError
                     where (wanted.count > 1 || found.count > 1) && !error.isForStore
                     && error.code != ECANCELED
