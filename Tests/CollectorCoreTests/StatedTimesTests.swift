@@ -29,6 +29,8 @@ private struct Numbers: RandomNumberGenerator {
         var aheadNanoseconds: Int64
         var sendsReports = true
         private var number: UInt32 = 0
+        private var timestampShift: UInt32 = 0
+        private var packetShift: Int64 = 0
         /// The timestamps wrap after two seconds.
         private let firstTimestamp = UInt32.max - 180_000
 
@@ -40,7 +42,7 @@ private struct Numbers: RandomNumberGenerator {
         /// The picture that is captured next: session time is UTC since `zero`, agent time is session time plus 7 s.
         mutating func picture(zero: Int64) -> SampleRun {
             let captured = Int64(number) * 40 * millisecond
-            let timestamp = firstTimestamp &+ number * 3_600
+            let timestamp = firstTimestamp &+ timestampShift &+ number * 3_600
             let arrival = captured + 80 * millisecond + 7 * second
             var reports: [CameraReport] = []
             if sendsReports, number % 125 == 0 {
@@ -61,8 +63,15 @@ private struct Numbers: RandomNumberGenerator {
                     stamps: [
                         CameraStamp(
                             timestamp: timestamp, arrivalNanoseconds: arrival,
-                            arrivalSpanNanoseconds: 0, firstPacket: Int64(number), packets: 1)
+                            arrivalSpanNanoseconds: 0, firstPacket: Int64(number) + packetShift,
+                            packets: 1)
                     ], reports: reports))
+        }
+
+        /// Timestamps and sequence numbers begin anew.
+        mutating func reconnect(timestampShift: UInt32, packetShift: Int64) {
+            self.timestampShift &+= timestampShift
+            self.packetShift += packetShift
         }
 
         static func ntp(_ utc: Int64) -> UInt64 {
@@ -101,6 +110,28 @@ private struct Numbers: RandomNumberGenerator {
         #expect(found[0].greatestNanoseconds - found[0].leastNanoseconds < 2_000)
         #expect(abs(found[0].aheadNanoseconds + 80 * millisecond) < 2_000)
         #expect(!found[0].isImpossible && found[0].startNanoseconds == 80 * millisecond)
+    }
+
+    /// A camera that is connected again counts from another timestamp, and sends its first report later.
+    @Test(arguments: [true, false])
+    func `a report states nothing about the timestamps of another connection`(
+        isCountLower: Bool
+    ) throws {
+        var times = StatedTimes()
+        var camera = Camera(ahead: 0)
+        var found = findings(&camera, pictures: 1_000, in: &times)
+        try #require(found.count == 1)
+        camera.reconnect(timestampShift: 1_000_000_000, packetShift: isCountLower ? -500 : 500)
+        camera.sendsReports = false
+        found = findings(&camera, pictures: 500, in: &times)
+        #expect(found.isEmpty)
+        camera.sendsReports = true
+        found = findings(&camera, pictures: 500, in: &times)
+        // Nothing has changed.
+        #expect(found.isEmpty)
+        camera.reconnect(timestampShift: 5_000, packetShift: -1_900)
+        camera.sendsReports = false
+        #expect(findings(&camera, pictures: 500, in: &times).isEmpty)
     }
 
     @Test func `a finding is one line`() {

@@ -306,6 +306,56 @@ import Testing
         #expect(own.allSatisfy { $0.dtsNanoseconds <= $0.ptsNanoseconds })
     }
 
+    /// B pictures, in decoding order, from before the earliest time: some are held, and some follow.
+    @Test(arguments: [120, 150, 300, 500, 900] as [Int64])
+    func `pictures from before the start keep their presentation order`(delay: Int64) {
+        var times = UnitTimes(clockRate: 90_000, delayNanoseconds: delay * 1_000_000)
+        let start = 100 * Self.second
+        times.notBeforeNanoseconds = start
+        var own: [UnitTimes.Timed] = []
+        for (index, place) in Self.pyramids.enumerated() {
+            let arrival = start + 20_000_000 + Int64(index) * 40_000_000
+            own += timed(times.add(unit(place * 3_600, at: arrival), now: arrival))
+        }
+        own += timed(times.flush())
+        expectOrder(own)
+        #expect(own.allSatisfy { $0.ptsNanoseconds >= start })
+        // Those after the start are at their times.
+        #expect(own.suffix(10).allSatisfy { $0.ptsNanoseconds > start + 500_000_000 })
+    }
+
+    @Test(arguments: [true, false], [10, 20, 30] as [Int64])
+    func `a cached group that is sent faster keeps its presentation order`(
+        hasStart: Bool, step: Int64
+    ) {
+        var times = UnitTimes(clockRate: 90_000, reorderDepth: 2)
+        let start = 100 * Self.second
+        if hasStart { times.notBeforeNanoseconds = start }
+        var own: [UnitTimes.Timed] = []
+        var arrival = start
+        for (index, place) in Self.pyramids.enumerated() {
+            arrival += (index < 40 ? step : 40) * 1_000_000
+            own += timed(times.tick(now: arrival))
+            own += timed(times.add(unit(place * 3_600, at: arrival), now: arrival))
+        }
+        own += timed(times.flush())
+        expectOrder(own)
+    }
+
+    /// Presentation order of many groups in decoding order.
+    private static let pyramids = (0..<6 as Range<UInt32>).flatMap { group in
+        pyramid.map { $0 + 13 * group }
+    }
+
+    private func expectOrder(_ own: [UnitTimes.Timed]) {
+        #expect(own.count == Self.pyramids.count)
+        let byTime = own.sorted { $0.ptsNanoseconds < $1.ptsNanoseconds }.map(\.unit.timestamp)
+        #expect(byTime == own.map(\.unit.timestamp).sorted())
+        #expect(Set(own.map(\.ptsNanoseconds)).count == own.count)
+        #expect(own.allSatisfy { $0.dtsNanoseconds <= $0.ptsNanoseconds })
+        #expect(zip(own, own.dropFirst()).allSatisfy { $0.dtsNanoseconds < $1.dtsNanoseconds })
+    }
+
     @Test func `holes keep their place among units that are held back`() {
         var times = UnitTimes(clockRate: 90_000)
         _ = times.add(unit(0, at: 0), now: 0)

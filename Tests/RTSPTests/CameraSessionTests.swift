@@ -78,9 +78,10 @@ struct ScriptedCamera {
         answer()
     }
 
-    mutating func packet(_ sequence: UInt16, channel: UInt8 = 0) {
+    mutating func packet(_ sequence: UInt16, channel: UInt8 = 0, payloadType: UInt8 = 96) {
         let bytes = RTPPacket(
-            payloadType: 96, marker: true, sequence: sequence, timestamp: UInt32(sequence) * 3_000,
+            payloadType: payloadType, marker: true, sequence: sequence,
+            timestamp: UInt32(sequence) * 3_000,
             source: 1, payload: [0x65, 0x88, 1]
         ).bytes
         session.received(
@@ -376,6 +377,37 @@ struct ScriptedCamera {
         camera.wait(seconds: 5)
         camera.packet(2)
         #expect(camera.end == nil && camera.unitCount == 2)
+    }
+
+    @Test
+    func `a camera that sends another payload type than it describes is left with both types`()
+        throws
+    {
+        var own = try ScriptedCamera()
+        own.open()
+        for number in 0..<30 as Range<UInt16> where own.end == nil {
+            own.packet(number, payloadType: 99)
+            if own.method == "GET_PARAMETER" { own.answer() }
+            own.wait(seconds: 0.5)
+        }
+        #expect(own.unitCount == 0)
+        guard case .silent(let reason) = own.end else {
+            Issue.record("\(String(describing: own.end))")
+            return
+        }
+        #expect(reason.contains("99") && reason.contains("96") && reason.contains("no pictures"))
+        #expect(own.now <= 11_000_000_000)
+    }
+
+    @Test func `packets of another payload type among the described ones change nothing`() throws {
+        var own = try ScriptedCamera()
+        own.open()
+        for number in 0..<40 as Range<UInt16> {
+            own.packet(number, payloadType: number % 2 == 0 ? 96 : 99)
+            own.wait(seconds: 0.5)
+            if own.method == "GET_PARAMETER" { own.answer() }
+        }
+        #expect(own.end == nil && own.unitCount > 15)
     }
 
     @Test func `a keep-alive that is never answered is nothing while pictures come`() throws {

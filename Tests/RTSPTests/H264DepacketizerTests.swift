@@ -115,6 +115,91 @@ import Testing
         #expect(own.holes.isEmpty)
     }
 
+    @Test func `a marker bit on every slice of a later keyframe costs that keyframe, once`() {
+        var own = Sender()
+        own.warmUp()
+        for keyframe in 0..<3 as Range<UInt32> {
+            let timestamp = 100 + 10 * keyframe
+            own.send(Self.idr, at: timestamp, marker: true)
+            own.send(Self.secondSlice, at: timestamp, marker: true)
+            own.send(Self.secondSlice, at: timestamp, marker: true)
+            own.send(Self.picture, at: timestamp + 1, marker: true)
+        }
+        own.send(Self.picture, at: 200)
+        let whole = [[Self.idr, Self.secondSlice, Self.secondSlice], [Self.picture]]
+        #expect(own.units == [[Self.idr], [Self.picture]] + whole + whole)
+        #expect(own.holes.count == 1)
+        #expect(own.holes.first?.isHarmless == false)
+    }
+
+    @Test(arguments: [true, false])
+    func `units before a picture are added to it, whatever their timestamp`(isMarked: Bool) {
+        var own = Sender()
+        let ahead = [Self.sps, Self.pps, Self.sei]
+        for index in 1...20 as ClosedRange<UInt32> {
+            // Parameter sets have the timestamp of the picture before, and messages their own.
+            own.send(Self.sps, at: (index - 1) * 100)
+            own.send(Self.pps, at: (index - 1) * 100)
+            own.send(Self.sei, at: index * 100 - 50, marker: isMarked)
+            own.send(Self.picture, at: index * 100, marker: isMarked)
+        }
+        own.send(Self.picture, at: 3_000, marker: isMarked)
+        own.send(Self.picture, at: 3_100, marker: isMarked)
+        #expect(
+            own.units.prefix(20) == ArraySlice(Array(repeating: ahead + [Self.picture], count: 20)))
+        #expect(own.holes.isEmpty)
+        for case .unit(let unit) in own.items.dropFirst().prefix(19) {
+            #expect(unit.timestamp % 100 == 0)
+            #expect(unit.firstArrivalNanoseconds == Int64(unit.timestamp))
+            #expect(unit.lastNumber - unit.firstNumber == 3)
+        }
+    }
+
+    @Test func `a message between two slices stays between them`() {
+        var own = Sender()
+        own.send(Self.picture, at: 0)
+        own.send(Self.sei, at: 0)
+        own.send(Self.secondSlice, at: 0)
+        own.send(Self.picture, at: 1)
+        #expect(own.units == [[Self.picture, Self.sei, Self.secondSlice]])
+    }
+
+    @Test func `filler between pictures is dropped without a loss`() {
+        var own = Sender()
+        own.warmUp()
+        own.send(Self.picture, at: 100, marker: true)
+        own.send([0x0C, 0xFF, 0x80], at: 100)
+        own.send([0x0A], at: 150)
+        own.send(Self.picture, at: 200, marker: true)
+        #expect(own.units == [[Self.picture], [Self.picture]])
+        #expect(own.holes.isEmpty)
+    }
+
+    @Test func `a loss after units that precede a picture is one loss`() {
+        var own = Sender()
+        own.warmUp()
+        own.send(Self.sps, at: 50)
+        own.lose()
+        own.send(Self.picture, at: 100, marker: true)
+        #expect(own.units == [[Self.picture]])
+        #expect(own.holes.map(\.missingPackets) == [1])
+        #expect(own.holes.map(\.droppedUnits) == [0])
+    }
+
+    @Test func `a marker that was wrong does not complete a picture before a loss`() {
+        var own = Sender()
+        for timestamp in 0..<3 as Range<UInt32> {
+            own.send(Self.picture, at: timestamp, marker: true)
+            own.send(Self.secondSlice, at: timestamp, marker: true)
+        }
+        own.send(Self.picture, at: 3, marker: true)
+        own.lose()
+        own.send(Self.picture, at: 4, marker: true)
+        own.send(Self.picture, at: 5, marker: true)
+        #expect(own.units.count == 4)
+        #expect(own.holes.map(\.droppedUnits) == [1])
+    }
+
     @Test func `a camera without marker bits is read by its timestamps`() {
         var own = Sender()
         for timestamp in 0..<20 as Range<UInt32> { own.send(Self.picture, at: timestamp) }

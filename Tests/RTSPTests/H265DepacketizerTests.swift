@@ -80,6 +80,23 @@ import Testing
         #expect(own.holes.allSatisfy { !$0.isHarmless && $0.droppedUnits == 1 })
     }
 
+    @Test func `a message after the marked last slice is no picture and no loss`() {
+        var own = Sender()
+        let message: [UInt8] = [40 << 1, 1, 5, 1, 7, 0x80]
+        for index in 0..<20 as Range<UInt32> {
+            own.send(Self.picture, at: index * 3_000, marker: true)
+            own.send(message, at: index * 3_000)
+        }
+        own.finish()
+        #expect(own.units.count == 20)
+        #expect(own.holes.isEmpty)
+        let whole = H265Stream.accessUnit([Self.picture, message])
+        let cut = H265Stream.accessUnit([Self.picture])
+        // Before the marker is trusted, the picture is still open.
+        #expect(own.units.prefix(8).allSatisfy { $0 == whole })
+        #expect(own.units.dropFirst(9).allSatisfy { $0 == cut })
+    }
+
     @Test func `packets that end early are holes, and reserved types are ignored`() {
         var own = Sender()
         own.send([48 << 1, 1, 0], at: 0)

@@ -206,7 +206,7 @@ final class CaptureHub: Sendable {
         isStoppingAll.store(true, ordering: .relaxed)
     }
 
-    /// Ends a capture that has no pipelines, and for that reason.
+    /// Ends a capture that has no pipelines, with this result.
     func end(_ end: CaptureEnd) {
         state.withLock { state in
             state.latestEnd = end

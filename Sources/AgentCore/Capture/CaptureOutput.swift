@@ -31,7 +31,7 @@ final class CaptureOutput: Sendable {
     /// Passes on a sample.
     func sample(_ sample: EncodedSample) {
         var sample = sample
-        // Within a track an encoder's delay is ordinary sound: silence at the seam.
+        // Within a track, the priming of a new encoder is presented: it is the silence between the two pipelines.
         if continued.contains(sample.track) { sample.flags.remove(.priming) }
         hub.sample(sample, isShared: sharesSamples)
     }

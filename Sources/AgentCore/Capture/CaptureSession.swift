@@ -170,7 +170,7 @@ package final class CaptureSession: Sendable {
             hub.expectSeam(of: kind, fromNanoseconds: end, toNanoseconds: start, text: text)
             if !kinds.contains(kind) { hub.closeSeam(of: kind) }
         }
-        // All of them, before one of them can have ended.
+        // All pipelines are registered before the first thread starts: one that ends at once must not look like the last.
         for running in begun { hub.pipelineBegan(running.number) }
         for running in begun {
             NamedThread.start(running.pipeline.name) { [hub] in

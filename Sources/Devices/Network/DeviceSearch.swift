@@ -15,9 +15,9 @@ package enum DeviceSearch {
         package var interfaces: [String]
     }
 
-    /// Datagrams may be lost: the search is sent this often …
+    /// Number of times that the search is sent: datagrams may be lost.
     private static let rounds = 3
-    /// … at this interval (SOAP-over-UDP 1.1, appendix I, has up to 250 ms).
+    /// Interval of these repetitions (SOAP-over-UDP 1.1, appendix I: up to 250 ms).
     private static let roundNanoseconds: Int64 = 250_000_000
     private static let bufferBytes: Int32 = 1 << 20
     /// Datagrams of a search that are parsed; a flood of them ends it.

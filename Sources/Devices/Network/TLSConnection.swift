@@ -101,7 +101,7 @@ final class TLSConnection {
 
     /// Nothing is sent before the certificate is checked.
     private func checkCertificate() throws(NetworkFailure) {
-        // Without one, OpenSSL calls the verification successful.
+        // Without a certificate, SSL_get_verify_result(3) returns X509_V_OK.
         guard let fingerprint else { throw NetworkFailure("it shows no certificate") }
         guard trust.fingerprints.isEmpty else {
             guard trust.fingerprints.contains(fingerprint) else {

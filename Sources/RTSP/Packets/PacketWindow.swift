@@ -4,6 +4,14 @@ package enum PacketLoss: Hashable, Sendable {
     case packets(first: UInt16, count: Int)
     /// The sender restarted its sequence numbers: the number of lost packets is unknown.
     case restart
+
+    /// This loss and a later one before the same packet.
+    func joined(by next: PacketLoss) -> PacketLoss {
+        guard case .packets(let first, let count) = self, case .packets(_, let more) = next else {
+            return .restart
+        }
+        return .packets(first: first, count: count + more)
+    }
 }
 
 /// Reorders a sender's packets, and detects losses (RFC 3550 §A.1).

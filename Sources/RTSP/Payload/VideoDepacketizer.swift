@@ -5,7 +5,17 @@ package import Media
 /// An access unit ends where the timestamp changes. The marker bit signals the end earlier, but some cameras also set it on parameter
 /// sets and SEI messages, or on every slice. The marker is ignored before the first slice, and until ``trustedUnits`` units in a row
 /// ended with it. A unit that lacks a packet is replaced by a hole.
+///
+/// Parameter sets, delimiters and messages that arrive without a slice are added to the next unit, also if their timestamp is another
+/// one. Units that end a picture are dropped if that picture is complete already.
 package struct VideoDepacketizer: Depacketizer {
+    /// NAL units that precede a picture.
+    private struct Preamble {
+        var data: [UInt8]
+        /// Extended sequence number of their first packet.
+        var firstNumber: Int64
+    }
+
     private struct Current {
         var unit: AccessUnit
         var slices = 0
@@ -17,14 +27,28 @@ package struct VideoDepacketizer: Depacketizer {
         var flaw: StreamHole.Cause?
         /// All missing packets belong to this unit.
         var isFlawInside = true
+        /// NAL units after the last slice that precede a picture: the next one, unless another slice follows.
+        var following: Preamble?
+
+        /// Adds the units after the last slice to this unit.
+        mutating func joinFollowing() {
+            if let following { unit.data += following.data }
+            following = nil
+        }
     }
 
     /// Number of consecutive units that must end with the marker before the marker is trusted.
     private static let trustedUnits = 8
+    /// Limit of NAL units that are kept for the next picture: larger ones are dropped.
+    private static let mostPreambleBytes = 256 << 10
 
     private let payload: any VideoPayload.Type
     var codec: VideoCodec { payload.codec }
     private var current: Current?
+    /// NAL units without a slice, for the next picture.
+    private var preamble: Preamble?
+    /// Timestamp of the last unit that a trusted marker ended.
+    private var markedTimestamp: UInt32?
     /// A fragmented NAL unit that is not complete.
     private var fragment: [UInt8]?
     /// Units in a row that ended with their only marker.
@@ -57,9 +81,15 @@ package struct VideoDepacketizer: Depacketizer {
         } catch {
             spoil(.malformed("\(error)"), ordered)
         }
-        current?.unit.extend(to: ordered)
+        if packet.marker { current?.joinFollowing() }
+        if current?.following == nil { current?.unit.extend(to: ordered) }
         if packet.marker, fragment == nil, let open = current, open.slices > 0 {
-            if isMarkerTrusted { finish() } else { current?.isMarked = true }
+            if isMarkerTrusted {
+                finish()
+                markedTimestamp = packet.timestamp
+            } else {
+                current?.isMarked = true
+            }
         }
         defer { items = [] }
         return items
@@ -78,9 +108,18 @@ package struct VideoDepacketizer: Depacketizer {
     private mutating func note(_ loss: PacketLoss, before ordered: PacketWindow.Ordered) {
         let hadFragment = fragment != nil
         fragment = nil
+        defer {
+            // The picture that they precede may be lost.
+            preamble = nil
+            markedTimestamp = nil
+        }
         guard var open = current else { return report(loss, before: ordered) }
         let isInside = open.unit.timestamp == ordered.packet.timestamp && loss != .restart
-        if isInside || !open.isMarked || hadFragment {
+        if !isInside, !hadFragment, open.slices == 0, open.flaw == nil {
+            // No part of a picture has arrived.
+            current = nil
+            report(loss, before: ordered)
+        } else if isInside || !open.isMarked || isMarkerWrong || hadFragment {
             if open.flaw == nil {
                 open.flaw = .lost(loss)
                 open.isFlawInside = isInside
@@ -124,12 +163,20 @@ package struct VideoDepacketizer: Depacketizer {
 
     private mutating func open(_ ordered: PacketWindow.Ordered) {
         guard current == nil else { return }
-        current = Current(unit: AccessUnit(ordered))
+        var unit = AccessUnit(ordered)
+        if let preamble {
+            // Its arrival is that of the picture: these units may have arrived a picture earlier.
+            unit.data = preamble.data
+            unit.firstNumber = preamble.firstNumber
+        }
+        preamble = nil
+        current = Current(unit: unit)
     }
 
     private mutating func finish(noticedAt arrival: Int64? = nil) {
         guard let open = current else { return }
         current = nil
+        preamble = open.following
         if let flaw = open.flaw {
             items.append(
                 .hole(
@@ -140,7 +187,11 @@ package struct VideoDepacketizer: Depacketizer {
                         isHarmless: open.isFlawInside && open.isDisposable && open.slices > 0)))
             return
         }
-        if !open.unit.data.isEmpty { items.append(.unit(open.unit)) }
+        if open.slices > 0 {
+            items.append(.unit(open.unit))
+        } else if (1...Self.mostPreambleBytes).contains(open.unit.data.count) {
+            preamble = Preamble(data: open.unit.data, firstNumber: open.unit.firstNumber)
+        }
     }
 
     // MARK: Payloads
@@ -164,7 +215,7 @@ package struct VideoDepacketizer: Depacketizer {
         }
     }
 
-    /// Takes a single NAL unit packet. Some cameras send several units with start codes in one.
+    /// Processes a packet with a single NAL unit. Some cameras send several in one packet, with start codes.
     private mutating func takeUnits(
         _ payload: ArraySlice<UInt8>, _ ordered: PacketWindow.Ordered
     ) throws(RTSPError) {
@@ -235,26 +286,40 @@ package struct VideoDepacketizer: Depacketizer {
             isMarkerWrong = true
             current?.isMarked = false
         }
+        // The picture that it ends is complete.
+        if kind == .suffix, current?.unit.data.isEmpty ?? true { return }
         open(ordered)
-        guard let size = current?.unit.data.count, size + unit.count + 4 <= AccessUnit.maximumBytes
-        else {
+        if isSlice { current?.joinFollowing() }
+        let size = (current?.unit.data.count ?? 0) + (current?.following?.data.count ?? 0)
+        guard size + unit.count + 4 <= AccessUnit.maximumBytes else {
             throw .malformedPayload(
                 "an access unit is longer than \(AccessUnit.maximumBytes) bytes")
         }
         let length = UInt32(unit.count)
+        if !isSlice, beginsPicture(kind, unit), let open = current, open.slices > 0 {
+            var following = open.following ?? Preamble(data: [], firstNumber: ordered.number)
+            following.data += bigEndian(length) + unit
+            current?.following = following
+            return
+        }
         current?.unit.data.append(contentsOf: bigEndian(length))
         current?.unit.data.append(contentsOf: unit)
-        if isSlice {
-            if current?.slices == 0, payload.isFirstSlice(unit) == false {
-                // The slices before it were lost, which may be reported already.
-                if current?.flaw == nil {
-                    current?.flaw = .malformed("a picture without its first slice")
-                }
-                current?.isFlawInside = false
+        if isSlice { noteSlice(unit, ordered) }
+    }
+
+    private mutating func noteSlice(_ unit: ArraySlice<UInt8>, _ ordered: PacketWindow.Ordered) {
+        if current?.slices == 0, payload.isFirstSlice(unit) == false {
+            var reason = "a picture without its first slice"
+            if markedTimestamp == ordered.packet.timestamp {
+                isMarkerWrong = true
+                reason = "the camera marked the end of a picture before its last slice"
             }
-            current?.slices += 1
-            if !payload.isDisposable(unit) { current?.isDisposable = false }
+            // The slices before it were lost, which may be reported already.
+            if current?.flaw == nil { current?.flaw = .malformed(reason) }
+            current?.isFlawInside = false
         }
+        current?.slices += 1
+        if !payload.isDisposable(unit) { current?.isDisposable = false }
     }
 
     /// Whether a NAL unit starts a new picture: it precedes the first slice, or is that slice.

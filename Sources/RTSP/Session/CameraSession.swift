@@ -82,17 +82,17 @@ package struct CameraSession: Sendable {
         var receiver: TrackReceiver
         var channels: (rtp: UInt8, rtcp: UInt8)
         var serverPorts: (rtp: UInt16, rtcp: UInt16)?
-        /// Arrival of the last packet.
+        /// Arrival of the last packet of the described payload type.
         var heard: Int64
     }
 
     /// Response timeout.
     static let answerNanoseconds: Int64 = 5_000_000_000
-    /// After this time without video, a keep-alive checks the camera …
+    /// Time without video after which a keep-alive checks the camera.
     static let silenceNanoseconds: Int64 = 3_000_000_000
-    /// … which must respond within this time …
+    /// Response timeout of a keep-alive.
     static let probeNanoseconds: Int64 = 3_000_000_000
-    /// … and send packets within this time in total.
+    /// Time without packets after which the session fails, even if the camera responds.
     static let longestSilenceNanoseconds: Int64 = 10_000_000_000
     /// Wait for reordered datagrams.
     package static let reorderNanoseconds: Int64 = 100_000_000
@@ -314,7 +314,7 @@ package struct CameraSession: Sendable {
         case .keepAlive:
             // While packets arrive, a missing response is tolerated.
             if probe == .sent {
-                end(.silent("it sends nothing, and does not answer"))
+                end(.silent(foreignTypes ?? "it sends nothing, and does not answer"))
             }
         case .teardown: end(.stopped)
         case .options, .describe, .setUp, .play:
@@ -514,8 +514,11 @@ package struct CameraSession: Sendable {
         guard let items = receiving[place].receiver.receive(bytes, arrivalNanoseconds: now) else {
             return
         }
-        receiving[place].heard = now
-        probe = .none
+        // Packets of another payload type count as silence.
+        if receiving[place].receiver.foreignType == nil {
+            receiving[place].heard = now
+            probe = .none
+        }
         give(items, place)
     }
 
@@ -571,6 +574,18 @@ package struct CameraSession: Sendable {
     /// Arrival of the last packet of a decisive track.
     private var heard: Int64 { decisive.map(\.heard).max() ?? .max }
 
+    /// The reason of the silence if the camera sends another payload type than it describes; nil if not.
+    private var foreignTypes: String? {
+        for own in decisive {
+            guard let type = own.receiver.foreignType else { continue }
+            let track = own.receiver.description
+            let missing = track.kind == .video ? "pictures" : "sound"
+            return
+                "it sent no \(missing): its packets have payload type \(type), and its description says \(track.payloadType)"
+        }
+        return nil
+    }
+
     private var nextSilence: Int64 {
         probe == .none && pending == nil
             ? Self.silenceNanoseconds : Self.longestSilenceNanoseconds
@@ -579,7 +594,8 @@ package struct CameraSession: Sendable {
     private mutating func watchSilence(_ now: Int64) {
         let silence = now.clampedSubtracting(heard)
         if silence >= Self.longestSilenceNanoseconds {
-            return end(.silent("it has sent nothing for \(silence / 1_000_000_000) s"))
+            return end(
+                .silent(foreignTypes ?? "it has sent nothing for \(silence / 1_000_000_000) s"))
         }
         guard silence >= Self.silenceNanoseconds, probe == .none, pending == nil else { return }
         keepAlive(now)

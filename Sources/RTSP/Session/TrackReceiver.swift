@@ -1,3 +1,5 @@
+import Media
+
 /// Receives one track: packets in, access units out.
 struct TrackReceiver: Sendable {
     let description: CameraTrackDescription
@@ -6,6 +8,12 @@ struct TrackReceiver: Sendable {
     private var statistics: ReceptionStatistics
     /// Malformed packets, and those of another payload type.
     private(set) var foreignPackets = 0
+    /// Payload type of the last media packet; nil if it is the described one.
+    private(set) var foreignType: UInt8?
+    /// Losses before packets of another payload type, which are reported with the next packet of the track.
+    private var pendingLoss: (loss: PacketLoss, arrivalNanoseconds: Int64)?
+    /// Packets with these numbers are RTCP (RFC 5761 §4).
+    private static let controlTypes: ClosedRange<UInt8> = 64...95
     private(set) var hasEnded = false
 
     /// - Parameter waitNanoseconds: wait for reordered packets.
@@ -36,6 +44,11 @@ struct TrackReceiver: Sendable {
             foreignPackets += 1
             return nil
         }
+        if packet.payloadType == description.payloadType {
+            foreignType = nil
+        } else if !Self.controlTypes.contains(packet.payloadType) {
+            foreignType = packet.payloadType
+        }
         return depacketize(window.add(packet, arrivalNanoseconds: arrival))
     }
 
@@ -44,16 +57,32 @@ struct TrackReceiver: Sendable {
 
     /// Ends the stream.
     mutating func finish() -> [DepacketizedItem] {
-        depacketize(window.flush()) + depacketizer.finishStream()
+        var items = depacketize(window.flush()) + depacketizer.finishStream()
+        if let pendingLoss {
+            items.append(
+                .hole(
+                    StreamHole(
+                        cause: .lost(pendingLoss.loss),
+                        arrivalNanoseconds: pendingLoss.arrivalNanoseconds,
+                        isHarmless: description.kind == .audio)))
+        }
+        pendingLoss = nil
+        return items
     }
 
     private mutating func depacketize(_ packets: [PacketWindow.Ordered]) -> [DepacketizedItem] {
         var items: [DepacketizedItem] = []
-        for ordered in packets {
+        for var ordered in packets {
+            if let pendingLoss {
+                ordered.loss =
+                    ordered.loss.map { pendingLoss.loss.joined(by: $0) } ?? pendingLoss.loss
+                self.pendingLoss = nil
+            }
             statistics.note(
                 ordered.packet, number: ordered.number, arrival: ordered.arrivalNanoseconds)
             guard ordered.packet.payloadType == description.payloadType else {
                 foreignPackets += 1
+                pendingLoss = ordered.loss.map { ($0, ordered.arrivalNanoseconds) }
                 continue
             }
             items += depacketizer.add(ordered)

@@ -2,10 +2,10 @@ import Media
 
 /// Maps a track's RTP timestamps to the receiver's clock, based on arrival times.
 ///
-/// Timestamps determine the distance of pictures, and the packet with the least delay in the last seconds determines their offset. A
-/// time is never later than the arrival of its packet, except that the times of growing timestamps are at least 1 µs apart, and earlier
-/// at most by that packet's additional delay. The least network
-/// delay and the camera's encoding delay are unknown, and not subtracted.
+/// Timestamps determine the distance of pictures, and the packet with the least delay in the last seconds determines their
+/// offset. A time is at most the arrival of its packet, and at least that arrival minus the packet's additional delay. Times of
+/// growing timestamps stay 1 µs apart, even if they exceed the arrival. The least network delay and the camera's encoding delay
+/// are unknown, and not subtracted.
 ///
 /// A single implausible timestamp is ignored; several consistent ones start a new sequence. Implausible is a timestamp that is far
 /// from the others, or, where their distance is constant, one that is set back or forth while packets arrive regularly. If the

@@ -4,7 +4,7 @@ import Media
 struct StampRhythm: Hashable, Sendable {
     /// Distances that are kept.
     private static let length = 16
-    /// Of them, those that have to be alike, to a tenth.
+    /// Number of these that must agree to within a tenth.
     private static let needed = 12
     private static let tolerance: Int64 = 10
 

@@ -38,9 +38,9 @@ package struct StatedClock: Hashable, Sendable {
     private static let recentReports = 8
     /// Consecutive reports that confirm an offset; a single one may be delayed.
     private static let agreeingReports = 3
-    /// Drift is measured between the reports with the least delay in two spans of this length …
+    /// Drift is measured between two reports, each the one with the least delay in a span of this length.
     private static let spanNanoseconds: Int64 = 60_000_000_000
-    /// … at this distance.
+    /// Minimum distance of these two reports.
     private static let driftNanoseconds: Int64 = 600_000_000_000
     /// Tolerated drift of a quartz.
     private static let largestDriftPPM: Int64 = 100

@@ -20,9 +20,9 @@ package struct UnitTimes: Sendable {
         case hole(StreamHole)
     }
 
-    /// Units are held for this long, and again while they arrive faster than they were captured …
+    /// The first units are held for this time, which is repeated while units arrive faster than they were captured.
     package static let settlingNanoseconds: Int64 = 300_000_000
-    /// … up to this time in total.
+    /// Maximum time, in total, for which the first units are held.
     static let longestSettlingNanoseconds: Int64 = 5_000_000_000
     /// Limit of held units.
     private static let mostHeld = 1_024
@@ -31,10 +31,13 @@ package struct UnitTimes: Sendable {
     /// Maximum reorder depth of H.264 (`max_num_reorder_frames`).
     private static let mostReordered = 16
     private static let usualDuration: Int64 = 40_000_000
-    /// Minimum distance of held units from before the earliest time, nanoseconds. Of later ones, the distance is divided. Smaller
-    /// distances look like invented times (`PictureSpacing` of `Archive`).
+    /// Distance given to held units that were captured before the earliest time, nanoseconds. Smaller ones would look like
+    /// invented times (`PictureSpacing` of `Archive`).
     private static let crowdedStep: Int64 = 150_000
-    private static let crowdedDivisor: Int64 = 100
+    /// The least distance that is reduced to ``crowdedStep``: units with smaller ones are reduced by the same factor.
+    private static let leastCrowded: Int64 = 5_000_000
+    /// Timestamps that are compared to keep the presentation order are at most this far apart, nanoseconds.
+    private static let longestReordering: Int64 = 2_000_000_000
     private static let longestDuration: Int64 = 1_000_000_000
 
     private enum Held {
@@ -52,14 +55,17 @@ package struct UnitTimes: Sendable {
     private var settledAt: Int64?
     /// Arrival of the first unit.
     private var beganAt: Int64 = 0
-    /// A unit from before the earliest time, and the time that it got.
-    private var crowded: (time: Int64, given: Int64)?
+    /// The time that becomes the earliest one, and the distance that becomes ``crowdedStep``; nil before the first unit from before
+    /// the earliest time.
+    private var crowd: (first: Int64, step: Int64)?
+    /// The last units, with their presentation times.
+    private var recent: [(timestamp: UInt32, pts: Int64)] = []
     private let clockRate: UInt32
     /// Reorder depth: pictures that precede another one in decoding order and follow it in presentation order.
     private var depth: Int
     /// Presentation times that are not used as decoding times yet, ascending.
     private var unused: [Int64] = []
-    /// Pictures with a decoding time before the first presentation time.
+    /// Number of pictures whose decoding time precedes the first presentation time.
     private var early = 0
     private var lastDTS: Int64?
     private var lastPTS: Int64?
@@ -97,7 +103,7 @@ package struct UnitTimes: Sendable {
                 beganAt = arrival
                 settledAt = arrival + Self.settlingNanoseconds
             }
-            guard held != nil else { return [.unit(timed(unit, at: after(time)))] }
+            guard held != nil else { return [.unit(timed(unit, at: uncrowded(time)))] }
             held?.append(.unit(unit, time))
         case .hole(let hole):
             guard held != nil else { return [.hole(hole)] }
@@ -120,7 +126,7 @@ package struct UnitTimes: Sendable {
         return settle()
     }
 
-    /// Whether units still arrive, since a time, that were captured over a much longer time.
+    /// Whether the units that arrived since a time were captured over a much longer time.
     private func isBurst(since start: Int64) -> Bool {
         var units: [AccessUnit] = []
         for case .unit(let unit, _) in held ?? [] where unit.firstArrivalNanoseconds >= start {
@@ -140,12 +146,11 @@ package struct UnitTimes: Sendable {
     private mutating func settle() -> [Item] {
         guard let items = held else { return [] }
         held = nil
-        let times = crowding(
-            items.map { item -> Int64? in
-                guard case .unit(let unit, let given) = item else { return nil }
-                let known = clock.time(of: unit.timestamp) - delayNanoseconds
-                return (known - given).magnitude < 10_000_000_000 ? min(known, given) : given
-            })
+        var times = items.map { item -> Int64? in
+            guard case .unit(let unit, let given) = item else { return nil }
+            let known = clock.time(of: unit.timestamp) - delayNanoseconds
+            return (known - given).magnitude < 10_000_000_000 ? min(known, given) : given
+        }
         let known = times.compactMap { $0 }
         for (index, time) in known.enumerated() {
             depth = max(depth, known[..<index].count { $0 > time })
@@ -154,6 +159,12 @@ package struct UnitTimes: Sendable {
         let ordered = known.sorted()
         let steps = zip(ordered, ordered.dropFirst()).map { $1 - $0 }.sorted()
         if !steps.isEmpty { note(step: steps[steps.count / 2]) }
+        if let first = ordered.first, let notBeforeNanoseconds, first < notBeforeNanoseconds {
+            // Pictures between the held ones may follow.
+            let step = min(duration, steps.first { $0 >= Self.leastStep } ?? duration)
+            crowd = (first, max(step, Self.leastCrowded))
+            times = times.map { $0.map { uncrowded($0) } }
+        }
         return zip(items, times).map { item, time in
             switch item {
             case .unit(let unit, let given): .unit(timed(unit, at: time ?? given))
@@ -162,31 +173,43 @@ package struct UnitTimes: Sendable {
         }
     }
 
-    /// Moves times from before the earliest time after it, in the same order.
-    private mutating func crowding(_ times: [Int64?]) -> [Int64?] {
-        guard let notBeforeNanoseconds else { return times }
-        var times = times
-        var next = notBeforeNanoseconds
-        let order = times.indices.filter { times[$0] != nil }
-            .sorted { (times[$0] ?? 0, $0) < (times[$1] ?? 0, $1) }
-        for index in order {
-            guard let time = times[index], time < next else { break }
-            times[index] = next
-            crowded = (time, next)
-            next += Self.crowdedStep
+    /// Moves a time from before the earliest time after it. Later times keep their order, whether they are moved or not: with a known
+    /// delay, and of reordered pictures, units from before the earliest time may come after the held ones.
+    private mutating func uncrowded(_ time: Int64) -> Int64 {
+        guard let notBeforeNanoseconds else { return time }
+        if crowd == nil, time < notBeforeNanoseconds {
+            crowd = (time, max(duration, Self.leastCrowded))
         }
-        return times
+        guard let crowd else { return time }
+        let distance = max(0, time.clampedSubtracting(crowd.first))
+        let (steps, rest) = distance.quotientAndRemainder(dividingBy: crowd.step)
+        return max(
+            time,
+            notBeforeNanoseconds + steps * Self.crowdedStep
+                + rest * Self.crowdedStep / crowd.step)
     }
 
-    /// The same for a unit after the held ones: with a known delay, units arrive after the earliest time that were captured before it.
-    private mutating func after(_ time: Int64) -> Int64 {
-        guard let notBeforeNanoseconds, time < max(notBeforeNanoseconds, crowded?.given ?? 0)
-        else { return time }
-        let known = crowded ?? (time, notBeforeNanoseconds)
-        let given = max(
-            notBeforeNanoseconds, known.given + (time - known.time) / Self.crowdedDivisor)
-        if time >= known.time { crowded = (time, given) }
-        return given
+    /// A presentation time between those of its neighbours in presentation order, whatever the clock's estimate was at each of them.
+    private mutating func inOrder(_ timestamp: UInt32, _ time: Int64) -> Int64 {
+        var before: (ticks: Int64, pts: Int64)?
+        var after: (ticks: Int64, pts: Int64)?
+        for own in recent {
+            let ticks = Int64(Int32(bitPattern: own.timestamp &- timestamp))
+            let distance = saturatingRescale(ticks, from: Timescale(clockRate), to: .nanoseconds)
+            guard ticks != 0, distance.magnitude <= Self.longestReordering.magnitude else {
+                continue
+            }
+            if ticks < 0, ticks > before?.ticks ?? .min { before = (ticks, own.pts) }
+            if ticks > 0, ticks < after?.ticks ?? .max { after = (ticks, own.pts) }
+        }
+        var time = time
+        if let before, let after, before.pts < after.pts, time <= before.pts || time >= after.pts {
+            let ticks = Int128(-before.ticks) * Int128(after.pts - before.pts)
+            time = before.pts + Int64(clamping: ticks / Int128(after.ticks - before.ticks))
+        }
+        recent.append((timestamp, time))
+        if recent.count > Self.mostReordered { recent.removeFirst() }
+        return time
     }
 
     private mutating func note(step: Int64) {
@@ -194,7 +217,7 @@ package struct UnitTimes: Sendable {
     }
 
     private mutating func timed(_ unit: AccessUnit, at time: Int64) -> Timed {
-        var pts = time
+        var pts = inOrder(unit.timestamp, time)
         if let lastPTS {
             if depth == 0 { note(step: pts - lastPTS) }
             // After a pause, decoding times restart.

@@ -205,6 +205,36 @@ import Wire
         }
     }
 
+    @Test func `the lost packets of a long gap are reported once`() {
+        var gap = NetworkGap(hole(3), startNanoseconds: 0)
+        let minute: Int64 = 60_000_000_000
+        func text(until end: Int64) -> String {
+            gap.loss(of: .video, untilNanoseconds: end, intervalNanoseconds: Self.interval).text
+        }
+        #expect(text(until: minute).contains("3 packets were lost"))
+        gap = gap.continued(fromNanoseconds: minute)
+        let rest = text(until: 2 * minute)
+        #expect(!rest.contains("3 packets") && !rest.isEmpty)
+        gap.add(hole(2))
+        #expect(text(until: 2 * minute).contains("2 packets were lost"))
+        gap = gap.continued(fromNanoseconds: 2 * minute)
+        #expect(text(until: 3 * minute) == rest)
+    }
+
+    @Test func `leading pictures of the keyframe after a loss belong to that loss`() throws {
+        let stand = try Stand()
+        var progress = NetworkProgress(
+            .video, durationNanoseconds: nil, intervalNanoseconds: Self.interval)
+        progress.limit.begin(startNanoseconds: stand.start)
+        progress.reach(stand.arrival(10))
+        progress.note(hole(3))
+        progress.close(atNanoseconds: stand.arrival(15), stand.output)
+        progress.dropUndecodable(atNanoseconds: stand.arrival(13))
+        #expect(!progress.isMissing)
+        progress.dropUndecodable(atNanoseconds: stand.arrival(16))
+        #expect(progress.isMissing)
+    }
+
     @Test func `pictures before the first keyframe are told`() throws {
         let stand = try Stand()
         try stand.send(2..<20)

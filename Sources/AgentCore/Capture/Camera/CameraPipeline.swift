@@ -23,9 +23,9 @@ final class CameraPipeline: CapturePipeline, @unchecked Sendable {
     private static let readMilliseconds = 100
     /// A camera without pictures for this long has stopped.
     private static let frozenNanoseconds: Int64 = 2_000_000_000
-    /// Delay before reopening a camera …
+    /// Delay before reopening a camera; it doubles while the camera fails before its first picture.
     private static let searchNanoseconds: Int64 = 500_000_000
-    /// … which grows to this delay while the camera fails before its first picture.
+    /// Maximum delay before reopening a camera.
     private static let longestSearchNanoseconds: Int64 = 8_000_000_000
     /// Timeout in picture intervals, for a camera with a low frame rate.
     private static let frozenPictures: Int64 = 4

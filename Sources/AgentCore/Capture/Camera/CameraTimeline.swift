@@ -108,7 +108,7 @@ struct CameraTimeline {
         sequence = CameraSequence(rate: choice.rate ?? choice.recordedRate)
     }
 
-    /// The camera is still away.
+    /// The camera is still missing: reports a part of a long loss.
     mutating func wait(nowNanoseconds: Int64, lost: (CaptureLoss) -> Void) {
         guard let gap, nowNanoseconds - gap.startNanoseconds >= Self.longestUntoldNanoseconds
         else { return }

@@ -17,7 +17,7 @@ final class NetworkEncodedSound: NetworkTrack {
     let text: String
     var times: UnitTimes
     var progress: NetworkProgress
-    /// Packets of the encoder are not those of the camera: nothing is kept with them.
+    /// Not recorded: the encoder's packets are not those of the camera, to which reports apply.
     var reports: [CameraReport] = []
     private var sound: ForeignSound
     private var decoder: AudioDecoder

@@ -12,7 +12,7 @@ struct NetworkGap {
     private var reason: String?
     /// Received access units that could not be used.
     private var dropped = 0
-    /// Nothing arrives, and no other cause is known: samples on their way may end it as if it had not been.
+    /// Whether nothing arrives and no other cause is known: delayed samples may then cancel the gap.
     var isSilence = false
 
     init(_ hole: StreamHole, startNanoseconds: Int64) {
@@ -52,7 +52,7 @@ struct NetworkGap {
         self.reason = reason
     }
 
-    /// Sound of the gap has arrived after silence was recorded in its place.
+    /// Audio of the gap has arrived after silence was recorded for it.
     mutating func noteLateSound() {
         if reason != nil {
             reason = "the camera's sound came too late: silence is recorded in its place"
@@ -80,7 +80,9 @@ struct NetworkGap {
 
     /// The rest of the gap from a time on, after its beginning was reported.
     func continued(fromNanoseconds time: Int64) -> NetworkGap {
-        NetworkGap(cause, reason ?? text, startNanoseconds: time)
+        // The lost packets are reported once.
+        NetworkGap(
+            cause, reason ?? "the gap after lost packets continues", startNanoseconds: time)
     }
 
     var beginNanoseconds: Int64 { startNanoseconds }

@@ -215,7 +215,7 @@ final class NetworkPictures: NetworkTrack {
             return copier.interrupt()
         }
         guard var sample = result.sample else {
-            return progress.drop("the pictures before the camera's first keyframe were dropped")
+            return progress.dropUndecodable(atNanoseconds: timed.ptsNanoseconds)
         }
         stamp(&sample, timed.unit, clockRate: clockRate)
         progress.record(sample, output)

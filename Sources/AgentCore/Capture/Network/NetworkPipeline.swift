@@ -16,11 +16,11 @@ final class NetworkPipeline: CapturePipeline, @unchecked Sendable {
     /// Time limit for parameter sets in the stream, if the description has none: cameras send them with keyframes, which may be 20 s
     /// apart.
     private static let patienceNanoseconds: Int64 = 30_000_000_000
-    /// Delay before reconnecting …
+    /// Delay of the first reconnection; it doubles with every second failure.
     private static let searchNanoseconds: Int64 = 500_000_000
-    /// … which grows to this delay …
+    /// Maximum delay of a reconnection.
     private static let longestSearchNanoseconds: Int64 = 2_000_000_000
-    /// … and after a refusal, perhaps for a wrong password: some cameras lock the account.
+    /// Delay after a refusal, which may be due to a wrong password: some cameras lock the account.
     private static let refusedNanoseconds: Int64 = 30_000_000_000
     /// Time limit for samples that were captured before the end, besides the known delay.
     private static let tailNanoseconds: Int64 = 1_000_000_000
@@ -37,7 +37,7 @@ final class NetworkPipeline: CapturePipeline, @unchecked Sendable {
     private let tracks: [any NetworkTrack]
     private var state: State
     private var isPlaying: Bool
-    /// What came with the parameter sets before the start.
+    /// Events that arrived with the parameter sets, before the start.
     private var early: [NetworkCameraEvent] = []
     private var limit: CaptureLimit
     private var clock = StatedClock()
@@ -45,6 +45,10 @@ final class NetworkPipeline: CapturePipeline, @unchecked Sendable {
     private var searchAtNanoseconds: Int64 = 0
     /// The last logged reason why the camera cannot be reopened.
     private var obstacle: DeviceError?
+    /// The last logged reason of a lost connection.
+    private var lastLoss: DeviceError?
+    /// The camera was opened again without a log line.
+    private var isReturnUnlogged = false
 
     /// Connects, and selects the tracks.
     /// - Parameter isSoundNeeded: without sound, this fails.
@@ -228,7 +232,11 @@ final class NetworkPipeline: CapturePipeline, @unchecked Sendable {
             return try lose(error, output)
         }
         try take(events, output)
-        if fruitlessOpenings > 0, tracks.contains(where: \.isFlowing) { fruitlessOpenings = 0 }
+        if fruitlessOpenings > 0, tracks.contains(where: \.isFlowing) {
+            fruitlessOpenings = 0
+            if isReturnUnlogged { output.noted("the camera \(camera.summary) is back") }
+            isReturnUnlogged = false
+        }
     }
 
     private func take(
@@ -265,7 +273,11 @@ final class NetworkPipeline: CapturePipeline, @unchecked Sendable {
 
     /// The connection is lost: starts a loss in all tracks.
     private func lose(_ error: DeviceError, _ output: CaptureOutput) throws(EncodingError) {
-        output.noted("\(error); connecting again")
+        // A camera that is opened but sends nothing usable is logged once.
+        if fruitlessOpenings == 0 || error != lastLoss {
+            output.noted("\(error); connecting again")
+        }
+        lastLoss = error
         for track in tracks { try track.interrupt(error.description, output) }
         state = .searching
         plan(after: error, output)
@@ -285,7 +297,7 @@ final class NetworkPipeline: CapturePipeline, @unchecked Sendable {
             guard let opened = try NetworkCamera.open(wish, while: { !output.isToStop }) else {
                 return
             }
-            // Without pictures it is of no use: it may describe them later.
+            // Without the main track, the camera is not used: it may describe that track after another connection.
             let needed = tracks.contains { $0.kind == .video } ? TrackKind.video : .audio
             guard opened.tracks.contains(where: { $0.kind == needed }) else {
                 opened.leave()
@@ -300,8 +312,9 @@ final class NetworkPipeline: CapturePipeline, @unchecked Sendable {
             obstacle = error
             return plan(after: error, output)
         }
+        isReturnUnlogged = fruitlessOpenings > 1 && obstacle == nil
         obstacle = nil
-        output.noted("the camera \(camera.summary) is back")
+        if !isReturnUnlogged { output.noted("the camera \(camera.summary) is back") }
         for description in camera.tracks {
             try tracks.first { $0.kind == description.kind }?.resume(description, output)
         }

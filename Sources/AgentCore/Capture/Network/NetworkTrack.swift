@@ -88,6 +88,8 @@ extension NetworkTrack {
         try discontinue(isHarmless: false, output)
         progress.miss(.deviceLost, reason)
         progress.isFlowing = false
+        // The next connection has its own reports.
+        reports = []
     }
 
     func finish(atNanoseconds end: Int64, _ output: CaptureOutput) throws(EncodingError) {
@@ -140,6 +142,8 @@ struct NetworkProgress {
     private(set) var endNanoseconds: Int64?
     private(set) var intervalNanoseconds: Int64
     private var gap: NetworkGap?
+    /// The last reported gap.
+    private var reported: Range<Int64>?
     /// Known delay from capture to arrival.
     private let delayNanoseconds: Int64
     /// Distance of the last two pictures; 0: not known.
@@ -198,6 +202,13 @@ struct NetworkProgress {
         drop("")
     }
 
+    /// A picture cannot be used because the pictures before the keyframe are missing.
+    mutating func dropUndecodable(atNanoseconds time: Int64) {
+        // A leading picture of the keyframe: it was lost with the gap before it.
+        if gap == nil, reported?.contains(time) == true { return }
+        drop("the pictures before the camera's first keyframe were dropped")
+    }
+
     /// A received unit cannot be used.
     mutating func drop(_ reason: @autoclosure () -> String) {
         if gap == nil { miss(.deviceLost, reason()) }
@@ -227,10 +238,10 @@ struct NetworkProgress {
         if gap?.isSilence == true, !isMissing { gap = nil }
     }
 
-    /// Silence is recorded for the gap: late samples do not end it as if it had not been.
+    /// Silence is recorded for the gap: delayed samples no longer cancel it.
     mutating func keepGap() { gap?.isSilence = false }
 
-    /// Sound has arrived for which silence was recorded.
+    /// Audio has arrived after silence was recorded for it.
     mutating func noteLateSound() { gap?.noteLateSound() }
 
     /// Starts a loss while nothing arrives.
@@ -282,6 +293,7 @@ struct NetworkProgress {
     mutating func close(atNanoseconds time: Int64, _ output: CaptureOutput) {
         guard let gap else { return }
         self.gap = nil
+        reported = gap.beginNanoseconds..<max(gap.beginNanoseconds, time)
         output.lost(
             gap.loss(
                 of: kind, untilNanoseconds: time, intervalNanoseconds: intervalNanoseconds))

@@ -20,13 +20,13 @@ struct PictureBacklog {
         case ended(CaptureEnd)
     }
 
-    /// Maximum number of raw pictures: half a second, the lateness that the source's own encoder is allowed …
+    /// Maximum number of raw pictures: half a second, the lateness that the source's own encoder is allowed.
     static let mostPictures = 8
-    /// … and of their bytes: three pictures in 4K.
+    /// Maximum bytes of raw pictures: three pictures in 4K.
     static let mostPictureBytes = 40 << 20
-    /// Maximum number of encoded pictures: two seconds at 30 pictures per second …
+    /// Maximum number of encoded pictures: two seconds at 30 pictures per second.
     static let mostSamples = 64
-    /// … and of their bytes.
+    /// Maximum bytes of encoded pictures.
     static let mostSampleBytes = 16 << 20
     /// Maximum number of items, if a source reports many gaps.
     static let mostItems = 256

@@ -8,9 +8,9 @@ import Synchronization
 ///
 /// Exists for each source of a group and outlives its captures. Without subscriptions, all calls return at once.
 package final class SharedPictures: Sendable {
-    /// Time for a preview to process the last pictures before they are dropped …
+    /// Time for previews to process the last pictures, before the waiting ones are dropped.
     private static let graceNanoseconds: Int64 = 250_000_000
-    /// … and to scale the one in work.
+    /// Further time for previews to scale the picture that they are processing.
     private static let longestReclaimNanoseconds: Int64 = 500_000_000
     private static let napNanoseconds: Int64 = 1_000_000
 

@@ -19,23 +19,27 @@ struct StatedTimes: Sendable {
         var aheadNanoseconds: Int64
     }
 
-    /// A finding is made of this much recorded time …
+    /// Recorded time from which a finding is made, after the first one.
     private static let spanNanoseconds: Int64 = 10_000_000_000
-    /// … the first one of this much.
+    /// Recorded time from which the first finding is made.
     private static let firstSpanNanoseconds: Int64 = 2_000_000_000
     /// Samples of a span that are compared.
     private static let mostSamples = 1_024
-    /// Another median is noteworthy from this distance on …
+    /// A finding whose median differs by more than this from the last reported one is reported.
     private static let toleranceNanoseconds: Int64 = 50_000_000
-    /// … and the same one after this time.
+    /// After this time, a finding with an unchanged median is reported as well.
     private static let calmNanoseconds: Int64 = 900_000_000_000
     /// A report states nothing about samples that arrive so much later: their timestamps may have wrapped (after 13 h at 90 kHz).
     private static let reportNanoseconds: Int64 = 3_600_000_000_000
     /// Seconds from 1900 to 1970.
     private static let secondsTo1970: Int64 = 2_208_988_800
 
+    /// Timestamps that differ from their arrivals by more than this, from one sample to the next, began anew.
+    private static let newCountNanoseconds: Int64 = 10_000_000_000
+
     private struct Track: Sendable {
         var report: CameraReport?
+        var last: CameraStamp?
         var startNanoseconds: Int64?
         var offsets: [Int64] = []
         var ahead = Int64.min
@@ -44,7 +48,7 @@ struct StatedTimes: Sendable {
 
     private var tracks = PerTrack<Track>()
 
-    /// Takes a run of samples.
+    /// Processes a run of samples.
     /// - Parameters:
     ///   - zeroUTC: the session's zero, nanoseconds since 1970.
     ///   - session: session time of an instant of the agent's clock.
@@ -56,10 +60,22 @@ struct StatedTimes: Sendable {
         var track = tracks[run.track] ?? Track()
         defer { tracks[run.track] = track }
         // A camera without a clock states 0.
-        if let report = camera.reports.last(where: { $0.ntp != 0 }) { track.report = report }
-        guard let report = track.report else { return nil }
+        var new = camera.reports.last { $0.ntp != 0 }
+        if !Self.hasNewCount(camera, after: track.last) {
+            track.report = new ?? track.report
+            new = nil
+        }
         var newest: Int64?
         for (index, stamp) in camera.stamps.enumerated() {
+            if let last = track.last, Self.isNewCount(stamp, after: last, camera.clockRate) {
+                // A report states nothing about the timestamps of another connection.
+                track.report = nil
+                if let report = new, report.arrivalNanoseconds > last.arrivalNanoseconds {
+                    track.report = report
+                }
+            }
+            track.last = stamp
+            guard let report = track.report else { continue }
             let age = stamp.arrivalNanoseconds.clampedSubtracting(report.arrivalNanoseconds)
             guard age <= Self.reportNanoseconds,
                 let recorded = session(run.ptsNanoseconds(at: index)),
@@ -82,6 +98,25 @@ struct StatedTimes: Sendable {
         return newest.clampedSubtracting(start) >= span ? Self.finding(&track) : nil
     }
 
+    private static func hasNewCount(_ camera: CameraStamps, after last: CameraStamp?) -> Bool {
+        var last = last
+        return camera.stamps.contains { stamp in
+            defer { last = stamp }
+            return last.map { isNewCount(stamp, after: $0, camera.clockRate) } ?? false
+        }
+    }
+
+    /// Whether the camera's timestamps began anew between two samples: it has been connected again, or has restarted its stream.
+    private static func isNewCount(
+        _ stamp: CameraStamp, after last: CameraStamp, _ clockRate: UInt32
+    ) -> Bool {
+        let ticks = Int64(Int32(bitPattern: stamp.timestamp &- last.timestamp))
+        let distance = saturatingRescale(ticks, from: Timescale(clockRate), to: .nanoseconds)
+        let passed = stamp.arrivalNanoseconds.clampedSubtracting(last.arrivalNanoseconds)
+        return stamp.firstPacket < last.firstPacket
+            || distance.clampedSubtracting(passed).magnitude > newCountNanoseconds.magnitude
+    }
+
     /// The findings about tracks that have none yet: no samples follow.
     mutating func end() -> [(TrackKind, Finding)] {
         TrackKind.allCases.compactMap { kind in
@@ -91,7 +126,7 @@ struct StatedTimes: Sendable {
         }
     }
 
-    /// The finding of a span, which ends; nil: it says nothing new.
+    /// Ends a span, and returns its finding; nil: nothing new.
     private static func finding(_ track: inout Track) -> Finding? {
         let sorted = track.offsets.sorted()
         guard let start = track.startNanoseconds, let least = sorted.first,
