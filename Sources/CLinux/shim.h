@@ -136,7 +136,8 @@ static inline int CLinux_keep_freed_memory(int bytes) {
     return mallopt(M_MMAP_THRESHOLD, bytes) && mallopt(M_TRIM_THRESHOLD, bytes);
 }
 
-// Has all threads share one heap, for programs whose threads allocate little: a heap each keeps megabytes that no other uses.
+// Makes all threads share one heap. For programs whose threads allocate little: with a heap per thread, each keeps megabytes
+// that the others cannot use.
 static inline int CLinux_share_heap(void) {
     return mallopt(M_ARENA_MAX, 1);
 }

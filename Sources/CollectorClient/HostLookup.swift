@@ -81,11 +81,12 @@ package final class HostLookup: Sendable {
         return failure.text
     }
 
-    /// A `tcp://` endpoint for each of several collectors behind one host name, in the order of their addresses; the original
-    /// endpoint if the name has one address, or is not resolved within the time, for which the call blocks.
+    /// The collectors behind a host name, as `tcp://` endpoints in the order of their addresses.
     ///
-    /// Addresses that other machines can have count: the IPv4 ones, or else the IPv6 ones, because a machine with one address of each
-    /// kind is one collector.
+    /// Only addresses that other machines can have count: the IPv4 ones, or the IPv6 ones if there are no others, because a
+    /// machine with one address of each kind is one collector.
+    /// - Parameter patienceMilliseconds: maximum time for which the call blocks.
+    /// - Returns: the original endpoint if the name has one address, or was not resolved in time.
     package static func endpoints(
         of endpoint: String, patienceMilliseconds: Int
     ) -> [String] {

@@ -12,8 +12,9 @@ package struct ExportRange: Sendable {
     package var endNanoseconds: Int64?
     package var tracks: Set<TrackKind>
 
-    /// AAC's overlap needs the packet before the first audible one, at any rate: 2048 frames at 24 kHz.
-    static let soundLeadNanoseconds: Int64 = 86_000_000
+    /// Time before a cut from which audio is read: decoding needs the packet before the first audible one. That ends within a
+    /// packet of the cut: at most 1024 frames at 7,350 Hz, the lowest rate of AAC (ISO/IEC 14496-3 Table 1.18).
+    static let soundLeadNanoseconds: Int64 = 140_000_000
 
     /// Reads the source's fragments from shortly before the range. Copies of the reader share its position: finding the
     /// start takes longer than reading a short clip.

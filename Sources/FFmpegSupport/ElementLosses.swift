@@ -200,7 +200,8 @@ struct MatroskaElements: ElementSyntax {
     private static let header: UInt32 = 0x1A45_DFA3
     private static let segment: UInt32 = 0x1853_8067
     private static let cluster: UInt32 = 0x1F43_B675
-    /// SeekHead, Info, Tracks, Cluster, Cues, Attachments, Chapters, Tags; Void and CRC-32 are anywhere.
+    /// Level 1: SeekHead, Info, Tracks, Cluster, Cues, Attachments, Chapters, Tags. Anywhere: Void and CRC-32. EBML and Segment
+    /// begin another stream.
     private static let topLevel: Set<UInt32> = [
         0x114D_9B74, 0x1549_A966, 0x1654_AE6B, cluster, 0x1C53_BB6B, 0x1941_A469, 0x1043_A770,
         0x1254_C367, 0xEC, 0xBF, header, segment,

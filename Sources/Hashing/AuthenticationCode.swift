@@ -23,7 +23,7 @@ package enum AuthenticationCode {
         isEqual(code, self.code(of: message, key: key))
     }
 
-    /// Compares two secrets in constant time for their length.
+    /// Compares two secrets. The time depends on their lengths only.
     package static func isEqual(_ left: [UInt8], _ right: [UInt8]) -> Bool {
         left.count == right.count && CRYPTO_memcmp(left, right, left.count) == 0
     }

@@ -63,8 +63,8 @@ package struct SiteView: Hashable, Sendable, Codable {
         package enum State: String, Hashable, Sendable, Codable {
             /// `idle`: no session. `troubled`: nothing can be recorded.
             case recording, idle, draining, troubled
-            /// It was stopped; its status has not come for three seconds. If its feed was never heard: it has not reported in the
-            /// catalog for 20 s.
+            /// `stopped`: as its last report says. `silent`: no status for 3 s; or its feed was never heard, and it has not
+            /// reported in the catalog for 20 s.
             case stopped, silent
             /// Its status is of another version; or its feed was never heard, and the catalog does not answer.
             case unknown
@@ -109,15 +109,15 @@ package struct SiteView: Hashable, Sendable, Codable {
         package var name: String
         /// The main source, if this is a preview; nil for a main source.
         package var previewOf: String?
-        /// The collector that says so, in the status of a site; nil: the only one.
+        /// In the status of a site, the collector whose status has this source; nil: the only one.
         package var collector: String?
         package var agent: String
         package var isConnected: Bool
         package var isRecorded: Bool
         /// Whether capture was stopped deliberately.
         package var isStopped: Bool
-        /// The collector that has it instead, by name as far as that is known; nil: it is here, or not known to be
-        /// anywhere.
+        /// The name of the collector that records the source now, or `another collector` if the name is unknown. Nil: this
+        /// collector, or unknown.
         package var elsewhere: String?
         package var picturesPerSecond: Double
         package var bitsPerSecond: Double

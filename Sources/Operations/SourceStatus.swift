@@ -10,7 +10,7 @@ package struct SourceStatus: Hashable, Sendable {
     package var isRecorded = false
     /// Whether its capture was stopped deliberately, so that nothing is due.
     package var isStopped = false
-    /// The collector that has it instead, by name as far as that is known; nil: it is here, or not known to be anywhere.
+    /// The name of the collector that records it now, or `another collector` if the name is unknown. Nil: this one, or unknown.
     package var elsewhere: String?
     /// Pictures per second over the last interval.
     package var picturesPerSecond = 0.0

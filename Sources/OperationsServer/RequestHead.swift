@@ -97,7 +97,7 @@ struct RequestHead: Hashable, Sendable {
         if hasBody { keepsConnection = false }
     }
 
-    /// 0 or more for `HTTP/1.x`.
+    /// The `x` of `HTTP/1.x`; nil for other words.
     private static func minorVersion(_ word: ArraySlice<UInt8>) -> Int? {
         guard word.count == 8, word.starts(with: "HTTP/1.".utf8), let digit = word.last,
             (48...57).contains(digit)

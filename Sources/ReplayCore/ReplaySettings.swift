@@ -48,7 +48,7 @@ package struct ReplayStatus: Hashable, Sendable {
     package var sentSamples: UInt64 = 0
     package var sentBytes: UInt64 = 0
     package var rounds = 0
-    /// Files that were made, when it is over.
+    /// Files written; set at the end of the replay.
     package var files: [String] = []
     /// Lateness of messages, nanoseconds: median, 99th percentile, maximum. Only with a given speed.
     package var lateness: Lateness?

@@ -3,7 +3,7 @@ import Wire
 
 /// One recorded connection of a replay. Used on one thread.
 final class WireLine {
-    /// State of one source's records.
+    /// Credit and progress of one source's records; sequence numbers.
     private struct Account {
         var creditLimit: UInt64 = 0
         var creditUsed: UInt64 = 0

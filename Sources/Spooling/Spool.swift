@@ -69,7 +69,7 @@ package struct Spool: Hashable, Sendable {
         }
     }
 
-    /// The numbers of the oldest file that could be deleted without another one: not those of the newest, which holds the next number.
+    /// Numbers of the oldest file's records, if it can be deleted alone; nil: it is the only file, which keeps the next number.
     package var oldestReleasable: ClosedRange<UInt64>? {
         guard files.count > 1, let numbers = files.first?.numbers else { return nil }
         return numbers.lowerBound...max(numbers.lowerBound, numbers.upperBound - 1)

@@ -3,7 +3,7 @@ package struct MeasuredSource: Codable, Hashable, Sendable {
     package struct Drift: Codable, Hashable, Sendable {
         /// Skew of the timeline against the clock that coded it, parts per million; positive: faster.
         package var driftPPM: Double
-        /// Deviation from that line.
+        /// Deviation from the line with that skew.
         package var residual: Spread
     }
 

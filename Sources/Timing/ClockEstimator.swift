@@ -30,7 +30,7 @@ package struct ClockEstimator: Sendable {
         package var jumps = 0
     }
 
-    /// How many consecutive exchanges that agree with each other count as a jump: a single contradiction is ignored.
+    /// Number of consecutive exchanges that contradict the model and agree with each other, from which on they are a jump.
     package static let suspectsForJump = 4
 
     package private(set) var counts = Counts()

@@ -18,8 +18,8 @@ package struct KeyDirectory: Hashable, Sendable {
         self.path = path
     }
 
-    /// The default directory: `/etc/tributary/keys` for root and for every user that may read it (such as services with
-    /// access to it), and the user's own `~/.config/tributary/keys` otherwise.
+    /// The default directory: `/etc/tributary/keys` for root and for users that can read it (such as services with access);
+    /// otherwise `tributary/keys` in `$XDG_CONFIG_HOME` (default: `~/.config`).
     package static func standard() throws(TrustError) -> KeyDirectory {
         if geteuid() == 0 || access(systemDirectory, R_OK | X_OK) == 0 {
             return KeyDirectory(systemDirectory)

@@ -187,8 +187,8 @@ struct UploadWorker {
         }
     }
 
-    /// Another program may be the one that removes from the store. The disk does not wait for that: the local copy goes if
-    /// the store is proven to have it. The next survey of the archive finds the segment again.
+    /// Removes the local copy of an expired segment while another program may remove from the store, if the store is proven to
+    /// have the segment. The next survey of the archive finds the segment again.
     private func makeRoom(for segment: SegmentKey) throws(UploadError) {
         guard FileStamp(place.layout.segment(segment)) != nil,
             try StoredRemoval(in: place).recheck(segment) == nil

@@ -290,7 +290,7 @@ struct CollectorCommand: ParsableCommand {
         }
     }
 
-    /// This machine's name, reduced to a valid collector name.
+    /// This machine's name; empty if it is not a valid collector name.
     private static var machineName: String {
         var bytes = [CChar](repeating: 0, count: 256)
         gethostname(&bytes, bytes.count - 1)

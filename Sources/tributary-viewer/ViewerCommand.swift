@@ -529,7 +529,7 @@ struct ViewerCommand: RepeatingCommand {
     }
 }
 
-/// The end of the server's task.
+/// Result of the server's task, for the thread that waits for its end.
 private final class Outcome: Sendable {
     private let error = Mutex<(any Error)?>(nil)
     private let done = Semaphore(value: 0)

@@ -239,6 +239,10 @@ struct ModuleMap {
             "every file of a merged session is found by the same copies, choices and caches",
         "Tests/EndToEndTests/ViewerTests.swift":
             "one suite of the viewer's addresses, which share its stage and its recording",
+        "Sources/RTSP/Session/CameraSession.swift":
+            "every request, answer and packet of a connection changes the same state",
+        "Tests/AgentCoreTests/Uplink/MirrorTests.swift":
+            "every fault of one of two collectors is tested on the same agent with both",
         "Tests/LibraryTests/MergedStoreTests.swift":
             "every rule of reading two archives is tested on the same recording, divided between them",
     ]

@@ -15,7 +15,7 @@ package struct KnownNetworks: Sendable {
     }
 
     package mutating func add(_ network: RemoteNetwork, of name: String) {
-        // Includes removed accounts. Forgotten accounts are at worst slowed.
+        // The table also has removed accounts. Clearing it can only slow log-ins of the forgotten accounts.
         if networks[name] == nil, networks.count >= Self.maximumNames { networks.removeAll() }
         var own = networks[name, default: []]
         own.removeAll { $0 == network }

@@ -27,7 +27,7 @@ extension CaptureSession {
         }
         status.crop = state.settings.crop
         status.orientation = state.settings.orientation
-        // It is that of its source.
+        // A small preview has its source's orientation.
         if state.settings.isSmallPreview, case .video(let format) = hub.format(of: .video) {
             status.orientation = format.orientation
         }

@@ -10,7 +10,7 @@ enum EncoderSpeed {
     private static let mostPictures: Int64 = 300
     /// The first ones come from cold caches.
     private static let unmeasuredPictures: Int64 = 5
-    /// Below it, a short load causes losses.
+    /// Below this speed, in multiples of real time, short load peaks cause losses.
     private static let comfortable = 1.5
 
     /// Encodes the test pattern at maximum speed.

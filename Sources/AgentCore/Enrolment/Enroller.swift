@@ -7,7 +7,7 @@ package import Wire
 /// Exchanges an enrolment's one-time key for this box's own, at the collector.
 package struct Enroller: Sendable {
     private static let connectNanoseconds: Int64 = 10_000_000_000
-    /// The server has to make a file durable.
+    /// Response timeout: the server has to make a file durable.
     private static let answerNanoseconds: Int64 = 15_000_000_000
     private static let followNanoseconds: Int64 = 2_500_000_000
     private static let pauseNanoseconds: Int64 = 500_000_000

@@ -8,9 +8,9 @@ import Wire
 ///
 /// An agent that fails is restarted, without effect on the others. The agent of a preview ends with the one of its source.
 package final class AgentGroup: Sendable {
-    /// Delay of the first restart …
+    /// Delay of the first restart; it doubles with each failure.
     private static let firstPauseNanoseconds: Int64 = 2_000_000_000
-    /// … and maximum delay: some cameras lock an account after refused log-ins.
+    /// Maximum delay of a restart: some cameras lock an account after refused log-ins.
     private static let longestPauseNanoseconds: Int64 = 30_000_000_000
     /// A run of this length resets the delay.
     private static let goodRunNanoseconds: Int64 = 60_000_000_000
@@ -171,7 +171,7 @@ package final class AgentGroup: Sendable {
     private func live(_ member: Member) {
         var failures = 0
         var told: String?
-        // Its agent has the spool, and its control socket the path.
+        // The predecessor's agent still has the spool, and its control socket has the path.
         while hasPredecessor(member), wantedPlan(of: member) != nil { nap() }
         while let plan = wantedPlan(of: member) {
             let began = SystemClock.monotonic.nowNanoseconds
@@ -198,7 +198,7 @@ package final class AgentGroup: Sendable {
         if isOver(member.source) { newest(preview)?.state.withLock { $0.agent }?.stop() }
     }
 
-    /// Nil: it is not to run, or not any more.
+    /// The plan by which a member runs; nil: it must not run.
     private func wantedPlan(of member: Member) -> AgentPlan? {
         if isStopping.load(ordering: .acquiring) { return nil }
         if let main = SourcePreviews.source(named: member.source), isOver(main) { return nil }
@@ -218,7 +218,7 @@ package final class AgentGroup: Sendable {
         }
     }
 
-    /// Has the control socket open at a path; nil: closed.
+    /// Opens the control socket at a path, unless it is open there, and closes an earlier one; nil: closes it.
     private func openControl(of member: Member, at path: String?) {
         let (former, isOpen) = member.state.withLock { state in
             if let path, state.control?.path == path { return (nil as SourceControl?, true) }
@@ -259,7 +259,7 @@ package final class AgentGroup: Sendable {
             }
             // `stop()` and `change(to:)` can reach it from here on.
             member.state.withLock { $0.agent = agent }
-            // The agent has the spool: the socket beside it is of no other process.
+            // The agent holds the spool, so the socket in the same directory belongs to no other process.
             openControl(of: member, at: plan.uplink.controlPath)
             if wantedPlan(of: member) != plan { agent.stop() }
             switch try agent.run() {

@@ -105,7 +105,7 @@ package enum ArchiveError: Error, Hashable, CustomStringConvertible {
     /// Whether the files of one session do not respond: those of others may.
     package var isForSilence: Bool { code == ETIMEDOUT }
 
-    /// The system's message for an errno; for those of ``PlainPath``, what they say of an archive.
+    /// The system's message for an errno; for those of ``PlainPath``, their meaning in an archive.
     private static func message(_ code: Int32) -> String {
         switch code {
         case ELOOP:

@@ -9,7 +9,7 @@ import Threads
 ///
 /// A thread stays blocked on each such session; while it does, the session counts as unresponsive. Any thread may call.
 package final class SessionPatience: Sendable {
-    /// Some commands read all sessions twice. A disk in standby may need longer: the next read finds its sessions.
+    /// Usual maximum wait for a session. A disk in standby may need longer; commands that read sessions twice find them then.
     package static let usualNanoseconds: Int64 = 5_000_000_000
     /// Maximum number of blocked threads. Past it, the archive as a whole does not respond.
     private static let maximumSilent = 64

@@ -54,7 +54,7 @@ package struct LedgerEntry: Codable, Hashable, Sendable {
     /// The records that this line replaces, when it takes their numbers.
     package var firstSequence: UInt64?
     package var lastSequence: UInt64?
-    /// Instead of those two, for a line that replaces several ranges of records: first and last of each.
+    /// First and last of each range, if the line replaces several ranges of records; instead of the two numbers above.
     package var ranges: [[UInt64]]?
     /// The spool of those numbers, hexadecimal.
     package var spool: String?
@@ -80,7 +80,7 @@ package struct LedgerEntry: Codable, Hashable, Sendable {
     /// In a session's ``ArchiveLayout/clocksName``: the other collector's clock, hexadecimal; `epoch` is then this collector's clock,
     /// which asked.
     package var peerEpoch: String?
-    /// The moment of that clock at which `offsetNanoseconds` applies.
+    /// The moment of the clock of `epoch` at which `offsetNanoseconds` applies.
     package var agentNanoseconds: Int64?
     /// Collector − agent; of a discontinuity, the change.
     package var offsetNanoseconds: Int64?
@@ -163,11 +163,11 @@ extension LedgerEntry {
 ///
 /// A line is `{…,"check":"<16 hex digits>"}`: the first 8 bytes of the SHA-256 of everything before `,"check"`.
 package enum Ledger {
-    /// A larger ledger was not written by this program: a collector ends at 192 MiB, and joins lines (`LedgerFold`).
+    /// Maximum size of a ledger: a collector ends at 192 MiB, and joins lines (`LedgerFold`).
     package static let maximumBytes = 256 << 20
-    /// A longer line was not, either: 512 ranges of numbers or 256 clock exchanges take 24 kB.
+    /// Maximum length of a line: 512 ranges of numbers or 256 clock exchanges need 24 kB.
     static let maximumLineBytes = 256 << 10
-    /// Nor were more lines: the shortest that a collector writes counts as 300 bytes of those 192 MiB.
+    /// Maximum number of lines: a collector counts each as at least 300 of its 192 MiB.
     static let maximumLines = 1_000_000
 
     /// A line, including its line feed.

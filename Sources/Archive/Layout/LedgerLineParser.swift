@@ -11,7 +11,7 @@ struct LedgerLineParser: ~Copyable {
     /// - Parameter bytes: a line up to its checksum: `{"at":"…","kind":"gap"`.
     private init(_ bytes: UnsafeRawBufferPointer) { self.bytes = bytes }
 
-    /// Nil: it is not as we write it.
+    /// Nil: the line is not in the form of ``Ledger/line(_:)``.
     static func entry(_ bytes: UnsafeRawBufferPointer) -> LedgerEntry? {
         var parser = LedgerLineParser(bytes)
         return parser.entry()

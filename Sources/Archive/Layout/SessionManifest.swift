@@ -4,13 +4,13 @@ import FoundationEssentials
 package struct SessionManifest: Codable, Hashable, Sendable {
     /// The layout of this session's files; readers reject unknown values.
     package static let formatVersion = 1
-    /// A larger manifest was not written by this program: a source takes a kilobyte, and a hundred where many of its files failed.
+    /// Maximum size of a manifest: a source needs one kilobyte, and a hundred if many of its files failed.
     package static let maximumBytes = 16 << 20
-    /// As many sources as a collector admits.
+    /// Maximum number of sources; a collector admits as many.
     private static let maximumSources = 16_384
     /// Lines about tracks: a source has two.
     private static let maximumTracks = 16
-    /// More spools than a source has in a session: it gets another one with a new disk.
+    /// Maximum number of spools: more than a source has in a session, because it gets another one with a new disk.
     private static let maximumSpools = 4_096
     /// A hundred days: longer than any segment length, start window or clock error.
     private static let longestNanoseconds: Int64 = 8_640_000_000_000_000
@@ -79,9 +79,9 @@ package struct SessionManifest: Codable, Hashable, Sendable {
         /// Its zero by its first collector's wall clock, nanoseconds since 1970 (UTC).
         package var zeroUTCNanoseconds: Int64
         package var segmentNanoseconds: Int64
-        /// Where this session's zero is on the timeline of the site's.
+        /// This session's zero on the timeline of the site's session.
         package var offsetNanoseconds: Int64
-        /// Maximum error of that.
+        /// Maximum error of ``offsetNanoseconds``.
         package var boundNanoseconds: UInt64
 
         package init(
@@ -112,13 +112,13 @@ package struct SessionManifest: Codable, Hashable, Sendable {
             self.spool = spool
             self.term = term
             through = sequences.watermark
-            // Others would not be read.
+            // Readers ignore further ranges.
             let ranges = sequences.ranges.filter { $0.lowerBound > sequences.watermark }
                 .prefix(RecordLimits.ranges)
             beyond = ranges.isEmpty ? nil : ranges.map { [$0.lowerBound, $0.upperBound] }
         }
 
-        /// Reads no more ranges than count.
+        /// Reads at most ``RecordLimits/ranges`` ranges.
         package init(from decoder: any Decoder) throws {
             let container = try decoder.container(keyedBy: CodingKeys.self)
             spool = try container.decode(String.self, forKey: .spool)
@@ -179,7 +179,7 @@ package struct SessionManifest: Codable, Hashable, Sendable {
             self.isComplete = isComplete
         }
 
-        /// Reads no more than a source has.
+        /// Reads at most as many tracks and spools as a source can have.
         package init(from decoder: any Decoder) throws {
             let container = try decoder.container(keyedBy: CodingKeys.self)
             name = try container.decode(String.self, forKey: .name)
@@ -216,7 +216,7 @@ package struct SessionManifest: Codable, Hashable, Sendable {
     package var end: End?
     /// The site's sessions to which it is attached, oldest first. Entries are never removed. Nil if it is not attached.
     package var attached: [Attachment]?
-    /// A site has another session than before after its database has lost commits.
+    /// Maximum number of attachments. A second one is necessary only if the site's database has lost commits.
     package static let maximumAttachments = 8
 
     package init(
@@ -325,7 +325,7 @@ package struct SessionManifest: Codable, Hashable, Sendable {
         }
         switch state {
         case .recording:
-            // It may be resumed, on its grid.
+            // An open session may be resumed, with its segment grid.
             return segmentNanoseconds > 0
                 && lengths.allSatisfy((0...Self.longestNanoseconds).contains)
         case .finished: return lengths.allSatisfy { $0 >= 0 }

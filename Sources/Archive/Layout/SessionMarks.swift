@@ -66,8 +66,8 @@ package struct SessionMarks: Codable, Hashable, Sendable {
         marks = try container.decodeFirst(Self.maximumMarks + 1, forKey: .marks)
     }
 
-    /// The marks after some are removed and others added. A mark replaces the one of its identity; an identity that is not there is
-    /// removed already.
+    /// The marks after some are removed and others added. A mark replaces the one with its identity; removing an unknown
+    /// identity has no effect.
     package func changed(adding added: [Mark], removing removed: [String]) -> SessionMarks {
         let gone = Set(removed).union(added.map(\.id))
         var changed = SessionMarks()

@@ -10,14 +10,14 @@ package struct SiteClocks: Sendable {
         var peer: String
     }
 
-    /// Exchanges with one clock: those of years.
+    /// Maximum number of exchanges with one clock: several years' worth.
     private static let maximumExchanges = 1 << 18
-    /// Clocks of a collector and of its peers: boots of its servers.
+    /// Maximum number of clocks of a collector and of its peers: each boot of a server has one.
     private static let maximumClocks = 1_024
 
     /// The session's last zero on each of its clocks.
     package private(set) var zeros: [String: Int64] = [:]
-    /// The clock of each zero: a zero that is corrected stays on its clock. Nil: lines contradict each other.
+    /// The clock of each zero: a zero that is corrected stays on its clock. Nil: the ledger's lines contradict each other.
     private var clocksByZero: [Int64: String?] = [:]
     private var exchanges: [Pair: [ClockExchange]] = [:]
     /// The collectors' names by their clocks.

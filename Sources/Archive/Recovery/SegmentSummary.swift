@@ -85,7 +85,7 @@ package struct SegmentSummary: Hashable, Sendable {
         }
     }
 
-    /// The summary of a finished file, with the result of the clocks' exchanges instead of them: a collector keeps several.
+    /// The summary of a finished file. Clock models replace the exchanges, because a collector keeps several such summaries.
     package func withoutExchanges() -> SegmentSummary {
         var finished = self
         for index in parts.indices {

@@ -146,7 +146,7 @@ package struct SegmentSurvey: Sendable {
         return summary.fragments > 0 ? summary : nil
     }
 
-    /// Takes over a summary if the fragment that it ends with is in the file.
+    /// Continues from a summary, if the fragment that it ends with is in the file.
     private mutating func begin(
         after summary: SegmentSummary, _ source: DescriptorSource
     ) throws(MP4Error) -> Bool {
@@ -203,7 +203,7 @@ package struct SegmentSurvey: Sendable {
 
     /// Size of the file's beginning that was durable before its last fragments were written.
     ///
-    /// The last fragment's word is not taken: no digest covers its head yet.
+    /// The last fragment's value is not trusted: no digest covers its head yet.
     private var durableEnd: Int64 {
         max(summarised?.end ?? 0, fragments.dropLast().last?.durableBytes ?? 0)
     }

@@ -23,9 +23,7 @@ package struct RetentionPolicy: Hashable, Sendable {
     }
 
     /// Whether no limit is set.
-    package var keepsEverything: Bool {
-        maximumAgeNanoseconds == nil && maximumBytes == nil && minimumFreeBytes == nil
-    }
+    package var keepsEverything: Bool { self == RetentionPolicy() }
 
     /// Whether a limit depends on the wall clock.
     package var usesClock: Bool { maximumAgeNanoseconds != nil }

@@ -16,7 +16,7 @@ struct ClockSteps {
 
     let all: [Step]
 
-    /// The clock of an agent.
+    /// Measurements of an agent's clock.
     init<Agent>(
         from before: ClockHistory, zero: ZeroTie<Agent>.Zero, to history: ClockHistory
     ) {
@@ -32,7 +32,7 @@ struct ClockSteps {
         }
     }
 
-    /// The clock of another collector.
+    /// Measurements of another collector's clock.
     init<Agent>(
         from before: ClockDifference, zero: ZeroTie<Agent>.Zero, to present: ClockDifference
     ) {

@@ -36,9 +36,9 @@ struct CollectorClocks {
     private var ties: [Int64: ZeroTie<Measured>] = [:]
     private var order: [Int64] = []
     private var differences: PeerClockDifferences
-    /// By way of other collectors.
+    /// Measurements of the sources' clocks via other collectors.
     private var ways: [Measured: [ClockHistory]] = [:]
-    /// The other collectors that were of use.
+    /// The other collectors whose measurements were used.
     private(set) var peers: [RetimingReport.Peer] = []
     /// One line for everything that could not be used.
     private(set) var problems: [String]
@@ -136,7 +136,7 @@ struct CollectorClocks {
         }
     }
 
-    /// Adds what another collector measured of the sources' clocks, where it does not contradict this one.
+    /// Adds another collector's measurements of the sources' clocks, unless they contradict this collector's.
     private mutating func join(_ sources: [Source], _ peer: PeerEvidence) {
         let zeros = order.compactMap { zero in
             ties[zero].map {
@@ -189,10 +189,10 @@ struct CollectorClocks {
         }
     }
 
-    /// Ways with larger errors are no help.
+    /// Maximum error of a measurement via another collector that is used.
     private static let usefulNanoseconds: Int64 = 1_000_000_000
 
-    /// Whether a way excludes what this collector's exchanges or the recorded bounds say at any fragment.
+    /// Whether a measurement via another collector contradicts this collector's exchanges or the recorded bound of a fragment.
     private func contradicts(
         _ way: ClockHistory, _ own: RetroTimeline, _ places: [RecordedPlace], _ epoch: EpochID
     ) -> Bool {
@@ -261,7 +261,7 @@ struct CollectorClocks {
         ties[zero] = tie
     }
 
-    /// Narrows zero by the clocks of other collectors that ran through.
+    /// Narrows zero by the clocks of other collectors that kept running.
     private mutating func narrow(
         _ zero: Int64, _ earlier: [Int64], _ names: PeerNames, with tie: inout ZeroTie<Measured>
     ) {

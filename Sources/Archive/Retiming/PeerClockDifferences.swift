@@ -53,7 +53,7 @@ struct PeerClockDifferences {
         found[Pair(zero: zero, peer: peer)]
     }
 
-    /// The offset from a moment of a peer's clock to session time, by that of this collector's clocks which is known best.
+    /// The offset from a moment of a peer's clock to session time, by the clock of this collector with the smallest error.
     /// - Parameter zeros: places of the session's zero on this collector's clocks, by their recorded zeros.
     mutating func session(
         at moment: Int64, of peer: String, _ zeros: [(recorded: Int64, place: Int64, error: Int64)]

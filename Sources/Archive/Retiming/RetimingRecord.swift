@@ -123,8 +123,8 @@ package struct RetimingRecord: Hashable, Sendable {
     package var before: Bounds
     package var after: Bounds
     package var tracks: [Track]
-    /// Whether the bounds of knots are in addition to those of the fragments: of a mapping that is in no file, but follows from where
-    /// the file lies in a session of several archives.
+    /// Whether the knots' bounds are added to those of the fragments. This applies if the mapping is in no file, but results
+    /// from the file's position in a session of several archives.
     package var addsBounds = false
 
     package init(before: Bounds, after: Bounds, tracks: [Track]) {

@@ -66,7 +66,7 @@ package struct RetimingReport: Codable, Hashable, Sendable {
         package var name: String
         /// Clocks of this collector (boots of its server) that are tied to others through the peer's.
         package var tiedClocks: Int
-        /// Sources whose times its exchanges with them bound, too.
+        /// Sources with which it has exchanges that also bound their times.
         package var sources: [String]
     }
 

@@ -11,8 +11,9 @@ struct SourceRetimer {
     private var ends: [TrackKind: (recordedTicks: Int64, ticks: Int64)] = [:]
     /// The last run of each track in the previous file.
     private var lastRuns: [TrackKind: PlacedRun] = [:]
-    /// The timestamps of a network camera, if times follow them; and where they go on in the next file.
+    /// The timestamps of a network camera, if times follow them.
     private var camera: CameraTimes?
+    /// The state of each track's timestamps at the beginning of the next file.
     private var sequences: [TrackKind: StampSequence] = [:]
 
     /// A run's first sample: its stamp, and session times of it.

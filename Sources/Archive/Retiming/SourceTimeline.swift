@@ -4,19 +4,19 @@ import Timing
 /// Maps moments of one epoch of an agent's clock to session time: by its exchanges with this archive's collector, and by those with
 /// other collectors of the site, whose clocks are compared with this one's.
 ///
-/// Each way gives a range that contains the truth, so their intersection does. Without another way, the estimate is that of the own
-/// exchanges, and so it is at moments at which a way contradicts them.
+/// Each collector's exchanges give a range that contains the true offset, and so does the intersection of these ranges. Without
+/// another collector, and at moments at which another one contradicts the own exchanges, the estimate is that of the own ones.
 struct SourceTimeline: Sendable {
     private var own: RetroTimeline
     private var ways: [RetroTimeline] = []
-    /// By all exchanges together: tighter where each way alone has few.
+    /// The timeline by all exchanges together: tighter if each collector has few.
     private var all: RetroTimeline?
 
     init(_ own: RetroTimeline) { self.own = own }
 
     /// - Parameters:
-    ///   - ways: by way of one other collector each.
-    ///   - all: by these and the own exchanges.
+    ///   - ways: timelines via one other collector each.
+    ///   - all: the timeline by these and the own exchanges.
     init(_ own: RetroTimeline, ways: [RetroTimeline], all: RetroTimeline?) {
         self.own = own
         self.ways = ways

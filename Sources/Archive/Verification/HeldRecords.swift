@@ -10,8 +10,8 @@ package struct HeldRecords: Codable, Hashable, Sendable {
     package var records: UInt64
     /// First and last of each range of their numbers: the first ranges of many.
     package var ranges: [[UInt64]]
-    /// Where on the timeline they are: from the end of the last sample recorded before them to the beginning of the next one, nanoseconds of
-    /// session time; nil: nothing is recorded there, or it was not looked for.
+    /// Session time, nanoseconds: from the end of the last sample recorded before them to the beginning of the next one. Nil:
+    /// nothing is recorded there, or the position was not determined.
     package var startNanoseconds: Int64?
     package var endNanoseconds: Int64?
 

@@ -4,7 +4,7 @@ import Media
 package struct SessionVerifier {
     private let files: any SessionFiles
     private let session: String
-    /// Records that are missing here may be in another archive: its caller looks.
+    /// Whether records that are missing here may be in another archive, which the caller checks.
     private let hasOthers: Bool
     private var findings: [Finding] = []
 

@@ -54,7 +54,7 @@ enum StampDistances {
         return excess.magnitude > allowed.magnitude ? excess : nil
     }
 
-    /// Maximum difference of two samples' distances by the agent's and the camera's clock that can be a matter of the network's delay.
+    /// Maximum difference of two samples' distances by the agent's and the camera's clock that the network's delay can explain.
     static let greatestDifference = 2 * CameraSlew.greatestNanoseconds
 
     /// Excess of a distance of times that may follow a network camera's timestamps: it is at most the greater one of the distances by

@@ -11,7 +11,6 @@ package final class RecordingFile {
     /// Bytes that are in the file.
     package private(set) var sizeBytes: UInt64 = 0
     /// Bytes that were durable when ``synchronize()`` last returned, or when the file was opened to be resumed.
-    ///
     package private(set) var durableBytes: UInt64
     /// An `fdatasync` has failed: data after ``durableBytes`` may be lost. The next `fdatasync` would succeed
     /// nevertheless, because Linux reports a lost page once and then treats it as clean.

@@ -4,9 +4,8 @@ import MP4
 
 /// Writes one segment's file: header, fragments, and at the end the index that makes it an ordinary MP4.
 ///
-/// Owned by one thread. The file is playable at every instant (see the module's article for the order of writes). It
-/// gets its name with its first fragment: before that, it is its
-/// companion ``SegmentCompanion/unnamed``, and recovery removes it.
+/// Owned by one thread. The file is playable at every instant (see the module's article for the order of writes). It gets its
+/// name with its first fragment: before that, it is its companion ``SegmentCompanion/unnamed``, and recovery removes it.
 package final class SegmentWriter {
     package let path: String
     private let disk: any Disk
@@ -105,7 +104,7 @@ package final class SegmentWriter {
         summarise(fragment, record, headBytes: head.count)
     }
 
-    /// Adds the last fragment to the summary. That of a resumed file without one would have no beginning.
+    /// Adds the last fragment to the summary. A file that is resumed without a summary gets none: it would lack the beginning.
     private func summarise(_ fragment: FragmentPlan, _ record: FragmentRecord, headBytes: Int) {
         if fragmentCount == 1 { summary = SegmentSummary() }
         guard summary != nil else { return }

@@ -313,8 +313,8 @@ package struct Segmenter: Sendable {
 
     /// Writes the fragment as it is, and leaves every file open for a segmenter that resumes the work.
     ///
-    /// Audio whose file only the next picture determines is left out, and what waits for a new format: nothing of it is
-    /// acknowledged, and the agent sends it again.
+    /// Audio whose file is known only with the next picture is left out, and so is audio that waits for a new format: it is
+    /// not acknowledged, and the agent sends it again.
     package mutating func suspend() -> [Action] {
         var actions: [Action] = []
         if let segment, let videoEnd = lastVideoEndNanoseconds,

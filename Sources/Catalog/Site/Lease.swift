@@ -54,8 +54,9 @@ package struct Lease: Hashable, Sendable {
     }
 
     private var grant: Grant?
-    /// The other holder, and until when that counts.
+    /// Name of the other holder.
     private var otherName: String?
+    /// Time until which the other holder is assumed: one term after the last refusal.
     private var otherEndsNanoseconds: Int64 = 0
     private var pending: Request?
     private var latest: UInt64 = 0

@@ -2,7 +2,7 @@ import Media
 
 /// A session of a site: the row that its first collector inserted. Rows are inserted or read, and never updated.
 package struct SiteSession: Hashable, Sendable {
-    /// Sessions of a site are numbered; the first row with a number stays.
+    /// The session's number within the site. Of several rows with one number, the first one inserted is kept.
     package var number: Int64
     package var session: String
     /// Zero in file names: UTC, by the first collector's clock, nanoseconds since 1970.

@@ -19,7 +19,7 @@ package struct AudioLock: ~Copyable {
     /// Duration of the previous chunk, for the servo's glide.
     private var secondsBefore = 0.0
 
-    /// The input's layout is determined by the first audio.
+    /// The parameters are those of the output; the first audio determines the input's layout.
     package init(sampleRate: Int, channels: Int) {
         self.sampleRate = sampleRate
         self.channels = channels

@@ -13,7 +13,7 @@ package struct StreamExtraction {
 
     /// - Parameters:
     ///   - kind: `.video` for Annex B, `.audio` for ADTS.
-    ///   - codec: that the pictures must have; nil: any.
+    ///   - codec: the required video codec; nil: any.
     package init(
         _ range: ExportRange, of kind: TrackKind, as codec: VideoCodec? = nil,
         to target: ExtractTarget, control: WorkControl

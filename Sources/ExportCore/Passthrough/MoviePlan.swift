@@ -226,8 +226,8 @@ struct MoviePlan<Storage: MovieStorage> {
     ) throws -> FlatMovie.Presentation {
         let timescale = track.flat.timescale
         let zero = try rescale(start.ticks, from: start.timescale, to: timescale)
-        // The picture shown at the start was moved there: FFmpeg moves a track whose edit begins between two pictures
-        // to its first whole one, which would delay the audio.
+        // The edit begins with a picture's own time: if it began between two pictures, FFmpeg would shift the track to
+        // the next picture, which would delay the audio.
         let begin = track.firstWanted ?? max(zero, track.firstPresented ?? track.end ?? zero)
         var end = track.end ?? begin
         if let endNanoseconds {

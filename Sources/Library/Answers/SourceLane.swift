@@ -156,7 +156,11 @@ private struct LaneReader {
         let unchanged = Self.unchangedNanoseconds(recorded, known)
         let located = try Self.located(
             unfound ?? [], of: recorded, known: known?.unfound ?? [], until: unchanged)
-        let held = HeldRecords.all(try library.store.ledger(of: source).entries, recorded: [:])
+        let lines = try library.store.ledger(of: source).entries
+        var held = HeldRecords.all(lines, recorded: [:])
+        if !held.isEmpty, let merged = library.merged {
+            held = HeldRecords.all(lines, recorded: try merged.numbers(of: source))
+        }
         var lane = SourceLane(
             source: source.source, files: files,
             gaps: try recorded.gaps()

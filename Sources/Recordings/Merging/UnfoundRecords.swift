@@ -58,6 +58,17 @@ extension MergedStore {
         return unfound.isEmpty || (isWhole && !isIncomplete) ? unfound : nil
     }
 
+    /// The numbers of a source's records in the files of archives on disk, by spool, hexadecimal. Unreadable files are left out.
+    package func numbers(of source: SourceKey) throws(ArchiveError) -> [String: SequenceSet] {
+        let session = try session(source.session)
+        var recorded: [String: SequenceSet] = [:]
+        for file in try files(of: source, in: session).all
+        where members[session.copies[file.copy].member].layout != nil {
+            add(try numbers(of: file, in: session), to: &recorded)
+        }
+        return recorded
+    }
+
     private func add(_ numbers: FileNumbers, to recorded: inout [String: SequenceSet]) {
         for (spool, own) in numbers.all {
             recorded[spool.description, default: SequenceSet()].formUnion(own)

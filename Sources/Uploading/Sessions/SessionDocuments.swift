@@ -83,7 +83,8 @@ struct SessionDocuments {
         }
         if let known, known.identity == identity { return known }
         try place.pass(.noteSession)
-        // After a power cut, the store must not have a session that is unknown here. Before the record: it is not written twice.
+        // The session's directory entry must be durable first: after a power cut, the store must not have a session that
+        // the disk lacks. Done before the record is written, because a known record skips this.
         try place.disk { () throws(ArchiveError) in
             try FileSystem.synchronizeDirectory(layout.sessions, on: layout.disk)
         }

@@ -45,14 +45,14 @@ final class NarrowedStatus: Sendable {
             if view.sources.isEmpty { (view.session, view.sessionSeconds) = (nil, nil) }
             view.omittedSources = 0
             view.store = nil
-            // Sums over sources that are not told.
+            // Sums that include the removed sources.
             for index in (view.collectors ?? []).indices {
                 view.collectors?[index].sources = 0
                 view.collectors?[index].bitsPerSecond = 0
             }
             return EventLog.line(try view.encoded())
         } catch {
-            // Of another version.
+            // A status of another version is skipped.
             return nil
         }
     }

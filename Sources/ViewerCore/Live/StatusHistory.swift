@@ -119,7 +119,7 @@ final class StatusHistory: Sendable {
         do {
             view = try SiteView(decoding: json)
         } catch {
-            // Of another version.
+            // A status of another version is skipped.
             return
         }
         let step = now / Self.stepNanoseconds

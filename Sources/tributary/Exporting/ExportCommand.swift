@@ -47,10 +47,10 @@ struct ExportCommand: RepeatingCommand {
             valueName: "name"))
     var source: [String] = []
 
-    @Option(help: "Video codec: copy, h264, hevc, av1. (default: copy; h264 for a grid)")
+    @Option(help: "Video codec. (default: copy; h264 for a grid)")
     var videoCodec: VideoChoice?
 
-    @Option(help: "Audio codec: copy, aac, opus. (default: copy)")
+    @Option(help: "Audio codec. (default: copy)")
     var audioCodec: AudioChoice?
 
     @Option(help: "Video bitrate when encoding, such as 4M. (default: set by --video-quality)")
@@ -58,7 +58,7 @@ struct ExportCommand: RepeatingCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Constant rate factor (CRF) of the encoder, lower is better. (default: 20 for h264, 23 for hevc, 32 for av1)",
+            "Constant rate factor (CRF) of the encoder, lower is better. (default: \(usualQualities))",
             valueName: "crf"))
     var videoQuality: Int?
 
@@ -98,17 +98,26 @@ struct ExportCommand: RepeatingCommand {
 
     @OptionGroup(title: "Log") var log: LogFormatOptions
 
-    enum VideoChoice: String, ExpressibleByArgument, CaseIterable {
-        case copy, h264, hevc, av1
+    /// A codec of the output, or `copy`.
+    struct CodecChoice<Codec>: ExpressibleByArgument
+    where Codec: RawRepresentable<String> & CaseIterable & Sendable {
+        /// Nil: copied.
+        var codec: Codec?
 
-        var codec: PictureCodec? { PictureCodec(rawValue: rawValue) }
+        init?(argument: String) {
+            codec = Codec(rawValue: argument)
+            if codec == nil, argument != "copy" { return nil }
+        }
+
+        static var allValueStrings: [String] { ["copy"] + Codec.allCases.map(\.rawValue) }
     }
 
-    enum AudioChoice: String, ExpressibleByArgument, CaseIterable {
-        case copy, aac, opus
+    typealias VideoChoice = CodecChoice<PictureCodec>
+    typealias AudioChoice = CodecChoice<SoundCodec>
 
-        var codec: SoundCodec? { SoundCodec(rawValue: rawValue) }
-    }
+    private static let usualQualities = PictureCodec.allCases.map {
+        "\($0.usualQuality) for \($0.rawValue)"
+    }.joined(separator: ", ")
 
     enum LayoutChoice: String, ExpressibleByArgument, CaseIterable {
         case single, grid
@@ -152,7 +161,7 @@ struct ExportCommand: RepeatingCommand {
             throw ValidationError(
                 "cannot export to standard output: use 'tributary replay --to -'")
         }
-        if videoCodec == .copy, layout == .grid {
+        if let videoCodec, videoCodec.codec == nil, layout == .grid {
             throw ValidationError("--layout grid needs an encoder: leave --video-codec copy out")
         }
     }

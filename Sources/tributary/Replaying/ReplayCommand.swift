@@ -108,7 +108,12 @@ struct ReplayCommand: RepeatingCommand {
         if urlFile != nil, to != Self.defaultCollector {
             throw ValidationError("give --to or --url-file, not both")
         }
-        if let flaw = StreamURL.flaw(onCommandLine: to) { throw ValidationError(flaw) }
+        // Other users cannot read the environment.
+        if OptionEnvironment.current()["TRIBUTARY_TO"] != to,
+            let flaw = StreamURL.flaw(onCommandLine: to)
+        {
+            throw ValidationError(flaw)
+        }
         try keys.validate()
     }
 

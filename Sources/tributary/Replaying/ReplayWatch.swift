@@ -113,7 +113,7 @@ struct ReplayReport: Encodable {
     var elapsedSeconds: Double
     /// Lateness of messages; none at maximum speed.
     var lateness: Lateness?
-    /// More than one where the recording changes its formats, and its container cannot.
+    /// Output files; several if the recording changes its formats and the container cannot.
     var files: [String]?
 
     init(_ status: ReplayStatus, input: ReplayInput, seconds: Double) {

@@ -61,7 +61,7 @@ enum ReportText {
         }
     }
 
-    /// The number of missing samples, and whether their cause is known.
+    /// The missing media, as text: samples, time, and losses of unknown size.
     private static func missing(_ session: SessionReport, _ lost: UInt64) -> String {
         let time = session.sources.map(\.missingNanoseconds).clampedSum
         let seconds = "\(decimal(Double(time) / 1e9)) s"

@@ -24,8 +24,9 @@ struct ArrivalEnvelope: Sendable {
         var delay: Int64
     }
 
-    /// A shorter stretch is not used, nor one with fewer samples.
+    /// Minimum duration of a stretch that is used.
     static let shortestNanoseconds: Int64 = 10_000_000_000
+    /// Minimum number of its samples.
     static let fewestSamples = 50
     /// Recorded times of a stretch reach an arrival to within this, unless a delay was subtracted.
     private static let touchNanoseconds: Int64 = 500_000
@@ -53,7 +54,7 @@ struct ArrivalEnvelope: Sendable {
     private var lastMedia: Int64 = 0
     private var touch = Int64.max
     private var isFull = false
-    /// Nil: it is used.
+    /// Why the stretch is not used; nil: it is used.
     private(set) var fault: Fault?
 
     init(arrivalNanoseconds: Int64) { base = arrivalNanoseconds }

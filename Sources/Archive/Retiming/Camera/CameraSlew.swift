@@ -3,13 +3,14 @@ import Media
 /// Chooses the times of a camera's samples between those of the agent and the envelope of their arrivals, so that distances stay
 /// between those of both.
 ///
-/// A distance of two times is at most ``ratePPM`` outside of the range between the agent's distance and the envelope's. The agent's
-/// times are always a solution. The others are found as in ``SlewLimit``: backwards the times from which what follows can be reached,
-/// forwards the nearest ones to the envelope. Only the range of each file's first sample is kept, so files are processed one by one.
+/// A distance of two times is at most ``ratePPM`` outside of the range between the agent's distance and the envelope's. The
+/// agent's times are always a solution. Better ones are found as in ``SlewLimit``: first, backwards, the times from which all
+/// later samples have a solution; then, forwards, those nearest to the envelope. Only the range of each file's first sample is
+/// kept, so files are processed one by one.
 struct CameraSlew: Sendable {
     /// Change of the difference to the agent's times where both distances are equal.
     static let ratePPM: Int64 = 250
-    /// Larger differences are not a matter of the network's delay: the agent's time stays.
+    /// Larger differences are not caused by the network's delay: the agent's time is kept.
     static let greatestNanoseconds: Int64 = 500_000_000
 
     /// A sample in the order of its track.

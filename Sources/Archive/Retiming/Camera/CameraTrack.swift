@@ -9,8 +9,9 @@ struct CameraTrack: Sendable {
     private var sequence = StampSequence()
     /// The sequence at the beginning of each file.
     private var beginnings: [String: StampSequence] = [:]
-    /// The stretch that goes on, and those that ended; only usable ones are kept.
+    /// The current stretch.
     private var current: (stretch: Int, envelope: ArrivalEnvelope)?
+    /// Stretches that have ended, as far as they are usable, by number.
     private var envelopes: [Int: ArrivalEnvelope] = [:]
     private var slew = CameraSlew()
     /// Each file's first sample with its admissible times.
@@ -105,7 +106,7 @@ struct CameraTrack: Sendable {
 
     // MARK: Times
 
-    /// Computes from which times of a file's first sample all later ones have a solution. Files are passed in reverse order.
+    /// Computes the times of a file's first sample from which all later ones have a solution. Files are passed in reverse.
     mutating func prepare(
         _ track: ClockEvidence.Track, _ kind: TrackKind, originNanoseconds: Int64, path: String
     ) {

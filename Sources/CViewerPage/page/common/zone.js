@@ -91,7 +91,7 @@ export function offsetText(minutes) {
 }
 
 /**
- * The offset of an instant where it is not the present one: in the hour that daylight saving repeats, and for half of the year.
+ * The offset of an instant, as text that begins with a space; empty if it is the present offset.
  * @param {Date} date
  */
 export function offsetNote(date) {

@@ -32,7 +32,7 @@ const pathWords = {
  * @typedef {object} SourceStatus
  * @property {string} name
  * @property {string} [previewOf] The source that it is the preview of.
- * @property {string} [collector] The collector that says so, of a site's.
+ * @property {string} [collector] In the status of a site: the collector whose status has this source.
  * @property {boolean} isConnected
  * @property {boolean} isRecorded
  * @property {boolean} isStopped
@@ -43,7 +43,7 @@ const pathWords = {
  * @property {number} [clockBoundSeconds]
  * @property {number} persistedAgeSeconds
  * @property {number} lostSamples
- * @property {string} [elsewhere] The collector that has it instead, by name as far as that is known.
+ * @property {string} [elsewhere] The name of the collector that records it now, or `another collector` if it is unknown.
  * @property {string} [moved] The collector that its agent has left for this one, and why.
  * @property {{ collector: string, records: number, bytes: number }[]} [owed] What its box keeps for each of two collectors.
  * @property {{ cause: string, count: number, samples: number }[]} gaps

@@ -11,7 +11,7 @@ import { mainSources } from './sessions-list.js';
 /** Sources with a small picture, and its width. */
 const pictures = 3;
 const pictureWidth = 240;
-/** A recording that begins between two keyframes has sound, and no picture, for as long as the rest of them takes; seconds. */
+/** Seconds: a recording that begins between two keyframes has only sound up to the next one. */
 const withoutPicture = 4;
 
 /**

@@ -26,7 +26,7 @@ import { get } from './api.js';
  * @property {Date | null} until
  */
 
-/** Sessions that are shown at once, and read at once where most of them may not fit. */
+/** Sessions per page, and per request of a search, which drops most of what it reads. */
 const pageSize = 30;
 const searchPageSize = 200;
 
