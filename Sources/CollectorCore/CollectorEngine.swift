@@ -38,7 +38,7 @@ struct CollectorEngine {
     private var placed: [PlacedSamples] = []
     /// Latest time seen: the protocol's time never goes back.
     private var latest: Int64 = 0
-    /// The collector's clock when it began: nothing earlier was answered by it.
+    /// The collector's clock at its start: earlier exchanges were answered by another collector.
     private let firstNanoseconds: Int64
     /// Files that cannot be written: for lack of room, or for another reason.
     private var stuckPaths: Set<String> = []
@@ -50,7 +50,7 @@ struct CollectorEngine {
     private var shutOut: [String: String] = [:]
     /// Since when nothing can be written.
     private var stuckSince: Int64?
-    /// A retention that makes room, or a moment of a busy disk, is no reason to send agents away.
+    /// Time without a possible write after which agents are sent away: longer than retention or a busy disk delays writes.
     private static var stuckPatienceNanoseconds: Int64 { 2_000_000_000 }
     /// The disk has accepted an operation, and does not answer (``DiskStatistics/isHanging(now:)``).
     private var isDiskHanging = false
@@ -58,21 +58,21 @@ struct CollectorEngine {
     /// Whether agents are sent to other collectors.
     private(set) var isDraining = false
     private var nextMove: Int64 = 0
-    /// Between two agents of a drained collector: each finds its new one before the next goes.
+    /// Interval at which a drained collector sends agents away: each finds its new collector before the next one leaves.
     private static var moveNanoseconds: Int64 { 250_000_000 }
     private static var drained: String { "this collector is being drained" }
-    /// Sources that have left since the drain began, by the time: an agent comes back when no other collector records it.
+    /// The time at which each source has left since the drain began. An agent comes back if no other collector records it.
     private var departures: [String: Int64] = [:]
-    /// An agent waits up to four seconds for a collector that does not answer, and then comes back.
+    /// A source counts as leaving for this time: its agent waits up to 4 s for another collector, and may then come back.
     private static var departureNanoseconds: Int64 { 6_000_000_000 }
-    /// As many sources as a collector keeps watermarks of.
+    /// Maximum number of these sources; a collector keeps as many watermarks.
     private static var maximumDepartures: Int { 16_384 }
     /// For monitoring.
     private(set) var sourceCounters: SourceCounters
-    /// Where sources are that are not connected here.
+    /// The collectors of sources that are not connected here.
     private(set) var places = SourcePlaces()
     private(set) var counts = Counts()
-    /// Older samples are replayed, follow a long outage, or have wrong stamps.
+    /// Larger latencies are not counted: the samples are replayed, follow a long outage, or have wrong stamps.
     private static var longestCountedNanoseconds: Int64 { 3_600_000_000_000 }
     /// From the capture of a fragment's oldest sample until it was durable.
     private(set) var captureToDurable = LatencyHistogram(bounds: LatencyHistogram.ofRecording)
@@ -271,7 +271,7 @@ extension CollectorEngine {
         }
     }
 
-    /// Has agents that have another collector go there, where nothing can be written here, or while it is drained.
+    /// Sends agents that have another collector to it, while nothing can be written here or this collector is drained.
     private mutating func sendElsewhere(at now: Instant) {
         let isStuck = trouble != nil
         if !isStuck { stuckSince = nil } else if stuckSince == nil { stuckSince = latest }
@@ -296,7 +296,7 @@ extension CollectorEngine {
         }
     }
 
-    /// Has the agents that have another collector go there one after the other, and admits no such agent; or ends that.
+    /// Begins or ends a drain: agents that have another collector are sent to it one by one, and no such agent is admitted.
     mutating func drain(_ isDraining: Bool, at now: Instant) -> DrainProgress {
         latest = max(latest, now.monotonic)
         if isDraining != self.isDraining {
@@ -324,7 +324,7 @@ extension CollectorEngine {
         departures[source] = latest
     }
 
-    /// Whether the site's database answered the last time.
+    /// Whether the site's database answered the last question.
     var isSiteReachable: Bool {
         get { recorder.isSiteReachable }
         set { recorder.isSiteReachable = newValue }
@@ -354,7 +354,7 @@ extension CollectorEngine {
     /// The site's answer about ``absentSources``.
     mutating func hear(_ answer: SourcePlaces.Answer) { places.hear(answer, at: latest) }
 
-    /// Returns credit to agents, where it is much.
+    /// Returns credit to the agents to which much of it is due.
     mutating func returnCredit(at now: Instant) {
         latest = max(latest, now.monotonic)
         perform(

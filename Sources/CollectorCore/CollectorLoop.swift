@@ -97,7 +97,7 @@ struct CollectorLoop {
         return status.trouble == nil && status.setAside == 0
     }
 
-    /// Whether a session is recorded that was neither ended nor left open.
+    /// Whether a session is being recorded, and the collector is not stopping.
     var isRecording: Bool { !isStopping && engine.recorder.sessionName != nil }
 
     var hasOutgoing: Bool { engine.hasOutgoing }
@@ -374,7 +374,7 @@ extension CollectorLoop {
         follow()
     }
 
-    /// Has agents go to other collectors; the requester asks again until they have gone.
+    /// Sends agents to other collectors; the requester repeats the request until they have left.
     private mutating func drain(
         isCancelled: Bool, _ name: String?, for question: ControlServer.Question
     ) {

@@ -7,9 +7,9 @@ import Trust
 struct FeedAccess {
     /// Without a sample for this long, the collector is asked which sources it has.
     private static let questionNanoseconds: Int64 = 1_000_000_000
-    /// Without a sample for this long, there is a reason.
+    /// After this time without a sample, the reason is reported.
     static let silenceNanoseconds: Int64 = 3_000_000_000
-    /// A collector publishes its status once a second; after this long, it is not waited for.
+    /// Maximum wait for the collector's status, which it publishes once a second; then the reason is reported without it.
     private static let patienceNanoseconds: Int64 = 6_000_000_000
     /// Sources that a line names.
     private static let namedSources = 8
@@ -35,7 +35,7 @@ struct FeedAccess {
     private let source: String
     private let endpoint: String
     private let security: SocketSecurity
-    /// The error of opening a Unix socket; 0: none.
+    /// `errno` of access(2) to a Unix socket for writing; 0: permitted.
     private let openingError: (String) -> Int32
     private var connection = Connection.pending
     /// Of the connection or of the last sample.

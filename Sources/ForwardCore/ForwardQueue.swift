@@ -13,7 +13,7 @@ package struct ForwardedSample: Hashable, Sendable {
     package var duration: Int64
     package var flags: SampleFlags
     package var bytes: [UInt8]
-    /// Upper bound of its capture time, nanoseconds of the caller's clock.
+    /// Capture time, or a later one, nanoseconds of the caller's clock.
     package var capturedNanoseconds: Int64
 
     /// Session time, nanoseconds.
@@ -137,8 +137,7 @@ package struct ForwardQueue: Sendable {
             for sample in run.samples {
                 let end = place + Int(sample.sizeBytes)
                 let captured = saturatingRescale(
-                    sample.pts.clampedAdding(sample.duration), from: format.timescale,
-                    to: .nanoseconds)
+                    sample.pts, from: format.timescale, to: .nanoseconds)
                 let age = max(0, message.arrivedNanoseconds.clampedSubtracting(captured))
                 result.append(
                     ForwardedSample(

@@ -38,7 +38,7 @@ package final class Forwarder: Sendable {
         }
 
         package var state = State.waiting
-        /// Time from capture to transmission of the newest sample; nil before the first one.
+        /// Longest time from capture to transmission in the last second; nil while nothing is sent.
         package var lateNanoseconds: Int64?
         package var sentSamples: UInt64 = 0
         package var sentBytes: UInt64 = 0
@@ -61,6 +61,7 @@ package final class Forwarder: Sendable {
     private struct State {
         var queue = ForwardQueue()
         var status = Status()
+        var latency = ForwardLatency()
         var heardNanoseconds: Int64?
         /// Why no samples arrive.
         var feedTrouble: String?
@@ -89,6 +90,7 @@ package final class Forwarder: Sendable {
             var status = state.status
             status.droppedSamples += state.queue.droppedSamples
             status.feedLosses = state.queue.feedLosses
+            status.lateNanoseconds = state.latency.worstNanoseconds(now: Self.now)
             let isHeard =
                 state.heardNanoseconds.map { Self.now - $0 < FeedAccess.silenceNanoseconds }
                 ?? false
@@ -249,6 +251,7 @@ package final class Forwarder: Sendable {
             let isNew = state.withLock { state -> Bool in
                 defer { state.status.trouble = trouble }
                 state.status.state = .connecting
+                state.latency = ForwardLatency()
                 // A repeated error is logged once.
                 return state.status.trouble != trouble
             }
@@ -313,7 +316,7 @@ package final class Forwarder: Sendable {
                     state.status.trouble = nil
                     state.status.sentSamples += 1
                     state.status.sentBytes += UInt64(sample.bytes.count)
-                    state.status.lateNanoseconds = max(0, now - sample.capturedNanoseconds)
+                    state.latency.sent(capturedNanoseconds: sample.capturedNanoseconds, now: now)
                 }
                 next = nextSample()
             }

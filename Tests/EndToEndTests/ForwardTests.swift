@@ -94,5 +94,25 @@ extension EndToEnd {
                 }
             }
         }
+
+        @Test func `a secret of a URL from the environment is allowed, as no user can read it`()
+            async throws
+        {
+            try await Stage.with { stage in
+                let url = "rtsp://ann:SECRET@127.0.0.1:9/live"
+                let replay = try await stage.start(
+                    at: URL(filePath: "/usr/bin/env"),
+                    [
+                        "TRIBUTARY_TO=\(url)", Executable.archive.url.path, "replay", "latest",
+                        "--archive", stage.archive,
+                    ]
+                ).outcome()
+                // There is no recording.
+                #expect(replay.status == 1)
+                #expect(replay.complaintLines.count == 1, "\(replay.complaints)")
+                #expect(!replay.complaints.contains("--url-file"))
+                #expect(!replay.complaints.contains("SECRET"))
+            }
+        }
     }
 }

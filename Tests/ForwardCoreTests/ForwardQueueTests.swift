@@ -90,12 +90,12 @@ import Wire
         #expect(camera.queue.feedLosses == 1)
     }
 
-    @Test func `a sample's age counts from its end at capture`() {
+    @Test func `a sample's age counts from its capture`() {
         var camera = Camera()
         camera.send(1)
         let next = camera.queue.next()
-        // It arrived 30 ms after its end, 40 ms after the session's zero by this clock.
-        let expected: Int64 = 10_000_000
+        // It arrived 70 ms after its capture, 40 ms after the session's zero by this clock.
+        let expected: Int64 = -30_000_000
         #expect(next?.capturedNanoseconds == expected)
     }
 

@@ -134,10 +134,6 @@ import Testing
             answer.contains(
                 "Transport: RTP/AVP;unicast;client_port=5000-5001;server_port=6000-6001;ssrc=0000000A\r\n"
             ), "\(answer)")
-        // Both ways at once would have two places to look for.
-        #expect(
-            client.ask("SETUP rtsp://h/live/stage/trackID=1", "Transport: RTP/AVP/TCP")
-                .contains("461 "))
         let plain = Client(ports: nil)
         _ = plain.ask("DESCRIBE rtsp://h/live/stage")
         _ = plain.grant()
@@ -145,6 +141,57 @@ import Testing
             plain.ask(
                 "SETUP rtsp://h/live/stage/trackID=0", "Transport: RTP/AVP;client_port=5000-5001"
             ).contains("461 "))
+    }
+
+    /// FFmpeg, without packets by UDP, pauses and sets the tracks up again one after the other.
+    @Test func `a client may change from UDP to TCP, with all tracks`() {
+        let client = Client()
+        _ = client.ask("DESCRIBE rtsp://h/live/stage")
+        _ = client.grant()
+        let named = "Session: abcdefgh12345678"
+        func setUp(_ track: Int, _ transport: String) -> String {
+            client.ask(
+                "SETUP rtsp://h/live/stage/trackID=\(track)", named, "Transport: \(transport)")
+        }
+        func play() -> [ServerSession.Action] {
+            client.wishes = []
+            _ = client.ask("PLAY rtsp://h/live/stage/", named)
+            return client.wishes
+        }
+        for track in 0...1 {
+            #expect(
+                setUp(track, "RTP/AVP;unicast;client_port=\(5000 + 2 * track)").contains("200 OK"))
+        }
+        #expect(play().count == 1)
+        let beginning = ServerSession.Beginning(startNanoseconds: nil, tracks: [:])
+        _ = client.take(client.session.began(beginning, now: 0))
+        #expect(setUp(0, "RTP/AVP/TCP;unicast;interleaved=0-1").contains("455 "))
+        _ = client.ask("PAUSE rtsp://h/live/stage/", named)
+        for track in 0...1 {
+            #expect(setUp(track, "RTP/AVP/TCP;unicast").contains("200 OK"))
+        }
+        #expect(
+            play() == [
+                .play(
+                    .unspecified,
+                    tracks: [0: .interleaved(rtp: 0, rtcp: 1), 1: .interleaved(rtp: 2, rtcp: 3)])
+            ])
+    }
+
+    @Test func `a track that is not set up again for the other transport is not played`() {
+        let client = Client()
+        _ = client.setUp()
+        #expect(
+            client.ask(
+                "SETUP rtsp://h/live/stage/trackID=1", "Session: abcdefgh12345678",
+                "Transport: RTP/AVP;unicast;client_port=5000-5001"
+            ).contains("200 OK"))
+        client.wishes = []
+        _ = client.ask("PLAY rtsp://h/live/stage/", "Session: abcdefgh12345678")
+        #expect(
+            client.wishes == [
+                .play(.unspecified, tracks: [1: .datagrams(rtp: 5_000, rtcp: 5_001)])
+            ])
     }
 
     @Test func `two tracks cannot share a channel`() {

@@ -22,8 +22,8 @@ struct CollectorChoice: Hashable, Sendable {
 
     /// In the source's order; at least one.
     let collectors: [String]
-    /// The endpoint that another cursor uses.
-    var excluded: String?
+    /// Endpoints of the collector that another cursor uses.
+    var excluded: Set<String> = []
     private var index = 0
     /// Time of the present one's last message, or of its selection.
     private var heardNanoseconds: Int64?
@@ -53,12 +53,12 @@ struct CollectorChoice: Hashable, Sendable {
 
     var present: String { collectors[index] }
     /// Whether there is another collector to switch to.
-    var hasOthers: Bool { collectors.contains { $0 != present && $0 != excluded } }
+    var hasOthers: Bool { collectors.contains { $0 != present && !excluded.contains($0) } }
 
     /// Whether the present one has refused the agent, and all others have declined: Hello says that there is no other.
     var isLastResort: Bool {
         hasOthers && refusing.contains(present)
-            && collectors.allSatisfy { $0 == excluded || declined.contains($0) }
+            && collectors.allSatisfy { excluded.contains($0) || declined.contains($0) }
     }
 
     /// The present collector has sent a message.
@@ -94,7 +94,7 @@ struct CollectorChoice: Hashable, Sendable {
     /// Delay before the connection to the present one: each change of collector is written to the disk, so collectors that all
     /// decline are not tried as fast as they answer.
     var pauseMilliseconds: Int64 {
-        let rounds = vainSelections / max(1, collectors.count { $0 != excluded })
+        let rounds = vainSelections / max(1, collectors.count { !excluded.contains($0) })
         guard rounds > 0 else { return 0 }
         return min(Self.longestPauseMilliseconds, Self.firstPauseMilliseconds << min(rounds - 1, 8))
     }
@@ -119,12 +119,12 @@ struct CollectorChoice: Hashable, Sendable {
     /// - Parameters:
     ///   - now: nil: unknown; its silence counts from the next ``complaint(now:)``.
     ///   - isRefused: the present collector has sent the agent away.
-    /// - Precondition: ``hasOthers``.
+    /// - Precondition: there is an endpoint that is not ``excluded``.
     mutating func advance(now: Int64?, isRefused: Bool = false) {
         declined.insert(present)
         if isRefused { refusing.insert(present) }
         lastResortSince = nil
-        repeat { index = (index + 1) % collectors.count } while present == excluded
+        repeat { index = (index + 1) % collectors.count } while excluded.contains(present)
         vainSelections += 1
         heardNanoseconds = now
         usefulNanoseconds = now

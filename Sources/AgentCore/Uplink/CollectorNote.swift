@@ -35,7 +35,15 @@ struct CollectorNote: Hashable, Sendable {
     var mirrorName = ""
     /// Records that other collectors hold, by spool.
     var held: [SpoolID: [HeldRange]] = [:]
+    /// With two collectors: the first record that each of them has, by spool. Each lacks released records before it.
+    var ownFirst: [SpoolID: OwnFirst] = [:]
     var session: Session?
+
+    /// Numbers of records at the first and the second collector.
+    struct OwnFirst: Hashable, Sendable {
+        var first: UInt64
+        var second: UInt64
+    }
 
     init() {}
 
@@ -61,6 +69,9 @@ struct CollectorNote: Hashable, Sendable {
                     "held \(spool) \(range.sequences.lowerBound) \(range.sequences.upperBound) "
                         + range.collector)
             }
+        }
+        for (spool, own) in ownFirst.sorted(by: { $0.key.description < $1.key.description }) {
+            lines.append("own \(spool) \(own.first) \(own.second)")
         }
         if let session {
             let (clock, exchange) = (session.clock, session.exchange)
@@ -94,6 +105,7 @@ struct CollectorNote: Hashable, Sendable {
             case "mirror": mirror = value
             case "mirror-name": mirrorName = value
             case "held": readHeld(value)
+            case "own": readOwn(value)
             case "session": clock = Self.clock(value)
             case "exchange": session = clock.flatMap { Self.session(value, $0) }
             // Of a later version.
@@ -111,6 +123,16 @@ struct CollectorNote: Hashable, Sendable {
         else { return }
         held[spool, default: []].append(
             HeldRange(collector: words[3], sequences: first...last))
+    }
+
+    private mutating func readOwn(_ value: String) {
+        let words = value.split(separator: " ").map(String.init)
+        guard words.count == 3, let spool = SpoolID(hexadecimal: words[0]),
+            let first = UInt64(words[1]), let second = UInt64(words[2]),
+            (1...WireLimits.sequence + 1).contains(first),
+            (1...WireLimits.sequence + 1).contains(second)
+        else { return }
+        ownFirst[spool] = OwnFirst(first: first, second: second)
     }
 
     private static func clock(_ value: String) -> SessionClock? {

@@ -94,6 +94,7 @@ struct Delivery<Payload: SpooledPayload>: Sendable {
     private var hasToReconnect = false
     private var choice: CollectorChoice
     private var note = CollectorNote()
+    private var names = CollectorNames()
     /// The reason for leaving the previous collector.
     private var moved: String?
     /// The last persisted record of the connected spool, at a collector that is a last resort.
@@ -133,6 +134,7 @@ struct Delivery<Payload: SpooledPayload>: Sendable {
         if self.openDisk != nil { retryAt = .min }
         takeUp()
         if let kept { follow(kept) }
+        names.note(note.name, at: note.endpoint, now: nil)
         if !note.mirror.isEmpty, settings.collectors.count > 1 { beginMirror(now: nil) }
     }
 
@@ -269,7 +271,10 @@ struct Delivery<Payload: SpooledPayload>: Sendable {
 
     mutating func connected(now: Int64) -> [Action] {
         if note.endpoint != choice.present { turn() }
-        senders[0].link.route = route(of: senders[0])
+        var route = route(of: senders[0], now: now)
+        route.hasOthers = hasOthers(choice, now: now)
+        senders[0].link.route = route
+        stateHeld(at: .sending(0), inMirror: false)
         let actions = senders[0].link.connected(now: now)
         return perform(actions, now: now)
     }
@@ -304,8 +309,11 @@ struct Delivery<Payload: SpooledPayload>: Sendable {
         }
         choice.heard(now: now)
         var isPutOff = false
-        if case .welcome(let welcome) = message, isPutBack(welcome, of: senders[0], now: now) {
-            return renew(now: now)
+        var before: [Action] = []
+        if case .welcome(let welcome) = message {
+            names.note(welcome.collector, at: choice.present, now: now)
+            before = leaveCopy(now: now)
+            if isPutBack(welcome, of: senders[0], now: now) { return before + renew(now: now) }
         }
         if case .refusal(let refusal) = message {
             if refusal.reason == .sequence, asksAgain(now: now) { return disconnected(now: now) }
@@ -314,7 +322,8 @@ struct Delivery<Payload: SpooledPayload>: Sendable {
         let actions = senders[0].link.received(message, now: now)
         if let seen = senders[0].link.takeSeenTerm() { raiseTerm(above: seen) }
         if case .welcome = message { followPolicy(now: now) }
-        return leaveIfTold(perform(actions, takesBack: !isPutOff, now: now), now: now)
+        return before
+            + leaveIfTold(perform(actions, takesBack: !isPutOff, now: now), now: now)
     }
 
     mutating func tick(now: Int64) -> [Action] {
@@ -537,10 +546,12 @@ extension Delivery {
         sender.link.cursors[0].follow(old.cursor)
         sender.link.cursors[0].noteSent(through: old.highestSent)
         retiredLostSamples += old.link.lostSamples
+        let second = old.mirror?.cursors[0]
         // A Goodbye is the last record; it may be persisted already.
         if old.cursor.goodbye != nil { sender.link.retire() }
         if mirror != nil {
             attachMirror(to: &sender)
+            if let second { sender.mirror?.cursors[0].follow(second) }
             if mirror?.connected == old.identity { disconnectMirror(now: now) }
         }
         senders[senders.count - 1] = sender
@@ -612,6 +623,7 @@ extension Delivery {
     /// Continues a spool of an earlier run according to its note.
     private func follow(_ kept: CollectorNote, by sender: inout Sender) {
         sender.link.cursors[0].held = kept.held[sender.identity] ?? []
+        sender.link.cursors[0].ownFirst = kept.ownFirst[sender.identity]?.first ?? 1
         // The note's collector had released these records, not the present one.
         if !kept.endpoint.isEmpty, kept.endpoint != note.endpoint {
             sender.link.cursors[0].leave(kept.collectorName)
@@ -619,12 +631,11 @@ extension Delivery {
     }
 
     /// The route of the connected sender, for its Hello.
-    private func route(of sender: Sender) -> LinkRoute {
+    private func route(of sender: Sender, now: Int64) -> LinkRoute {
         var route = LinkRoute(endpoint: choice.present)
         route.term = note.term
-        route.hasOthers = choice.hasOthers
         route.isLastResort = choice.isLastResort
-        route.collectors = UInt32(settings.collectors.count)
+        route.collectors = UInt32(1 + others(than: choice.present, now: now).count)
         if let session = note.session,
             let epoch = sender.epochs.last(where: { $0.identity == session.epoch })
         {
@@ -699,7 +710,7 @@ extension Delivery {
 
     /// Switches to another collector if the present one has ended the connection for good.
     private mutating func leaveIfTold(_ actions: [Action], now: Int64) -> [Action] {
-        guard let reason = senders[0].link.takeDeparture(), choice.hasOthers else {
+        guard let reason = senders[0].link.takeDeparture(), hasOthers(choice, now: now) else {
             return actions
         }
         return actions.filter { !$0.isReconnection }
@@ -741,7 +752,7 @@ extension Delivery {
         isBetweenSenders = false
         let ending = perform(senders[0].link.disconnected(now: now), now: now)
         choice.advance(now: now, isRefused: isRefused)
-        mirror?.choice.excluded = choice.present
+        exclude(now: now)
         // The former collector's state does not count for the new one, which may be the second collector.
         if mirror != nil { for seat in seats { self[seat].link.cursors[0].rewind() } }
         moved = "\(former): \(reason)"
@@ -783,6 +794,7 @@ extension Delivery {
 
     private mutating func writeNote() {
         note.held = [:]
+        note.ownFirst = ownFirst
         for sender in setAside + senders where !sender.cursor.held.isEmpty {
             note.held[sender.identity] = sender.cursor.held
         }
@@ -1144,12 +1156,13 @@ extension Delivery {
         guard let seat = nextMirrorSeat else { return [] }
         let identity = self[seat].identity
         mirror?.connected = identity
-        var route = route(of: self[seat])
+        var route = route(of: self[seat], now: now)
         route.endpoint = present
-        route.hasOthers = mirror?.choice.hasOthers ?? false
+        route.hasOthers = mirror.map { hasOthers($0.choice, now: now) } ?? false
         route.isLastResort = mirror?.choice.isLastResort ?? false
         route.isMirror = true
         self[seat].mirror?.route = route
+        stateHeld(at: seat, inMirror: true)
         let actions = changeMirror { $0.connected(now: now) }
         return performMirror(actions, now: now)
     }
@@ -1181,8 +1194,14 @@ extension Delivery {
             return performMirror(actions, now: now)
         }
         mirror?.choice.heard(now: now)
-        if case .welcome(let welcome) = message, isPutBack(welcome, of: self[seat], now: now) {
-            return renew(now: now)
+        if case .welcome(let welcome) = message {
+            if let present = mirror?.choice.present {
+                names.note(welcome.collector, at: present, now: now)
+            }
+            // Its acknowledgements are those of the first connection.
+            let leaving = leaveCopy(now: now)
+            if mirrorSeat != seat { return leaving }
+            if isPutBack(welcome, of: self[seat], now: now) { return renew(now: now) }
         }
         let actions = changeMirror { $0.received(message, now: now) }
         if let seen = self[seat].mirror?.takeSeenTerm() { raiseTerm(above: seen) }
@@ -1251,8 +1270,8 @@ extension Delivery {
             ? log.content(of: sender.place, first...first, as: Payload.self).formats : nil
         var link = AgentLink(
             beside: sender.link, from: first, formats: formats ?? log.formats)
-        // Deleted records were released by the first collector.
-        if !note.endpoint.isEmpty { link.cursors[0].leave(note.collectorName) }
+        let own = sender.mirror?.cursors[0].ownFirst ?? note.ownFirst[sender.identity]?.second
+        if let own { link.cursors[0].ownFirst = own }
         sender.link.cursors[0].setOtherReleased(link.cursors[0].releasable)
         link.cursors[0].setOtherReleased(sender.cursor.releasable)
         sender.mirror = link
@@ -1261,17 +1280,110 @@ extension Delivery {
     /// Follows the first collector's release policy.
     private mutating func followPolicy(now: Int64) {
         guard senders[0].link.isFlowing, let wants = senders[0].link.wantsMirror else { return }
-        if wants, settings.collectors.count < 2, !hasMissedMirror {
-            hasMissedMirror = true
-            log.note(
-                .warning,
-                "the collector at \(choice.present) wants every record at two collectors "
-                    + "(--release mirrored), and this agent has one: give --collector two endpoints "
-                    + "with a comma between them. Until then records are at one collector only")
-        }
-        let isPossible = wants && settings.collectors.count > 1
+        let hasOther = !others(than: choice.present, now: now).isEmpty
+        if wants, !hasOther { warnOfOneCollector() }
+        let isPossible = wants && hasOther
         if isPossible, mirror == nil { beginMirror(now: now) }
-        if !isPossible, mirror != nil { endMirror(now: now) }
+        if !isPossible, mirror != nil {
+            endMirror(because: "it does not ask for two collectors", now: now)
+        }
+    }
+
+    /// Warns, once, that there is no second collector.
+    private mutating func warnOfOneCollector() {
+        guard !hasMissedMirror else { return }
+        hasMissedMirror = true
+        let isOneEndpoint = settings.collectors.count < 2
+        let advice =
+            isOneEndpoint
+            ? "give --collector two endpoints with a comma between them"
+            : "all endpoints of --collector lead to \(names.name(of: choice.present)); add one of another "
+                + "collector, or give each collector its own --name"
+        log.note(
+            .warning,
+            "the collector at \(choice.present) wants every record at two collectors "
+                + "(--release mirrored), and this agent has one: \(advice). Until then records are at one "
+                + "collector only")
+    }
+
+    /// Endpoints that are not known to be addresses of the collector at `endpoint`.
+    private func others(than endpoint: String, now: Int64) -> [String] {
+        let same = names.addresses(of: endpoint, among: settings.collectors, now: now)
+        return settings.collectors.filter { !same.contains($0) }
+    }
+
+    /// Whether there is another collector to switch to, not only another address of the present one.
+    private func hasOthers(_ choice: CollectorChoice, now: Int64) -> Bool {
+        choice.hasOthers
+            && others(than: choice.present, now: now).contains { !choice.excluded.contains($0) }
+    }
+
+    /// Each connection uses another collector.
+    private mutating func exclude(now: Int64) {
+        guard let second = mirror?.choice.present else {
+            choice.excluded = []
+            return
+        }
+        let collectors = settings.collectors
+        mirror?.choice.excluded = names.addresses(of: choice.present, among: collectors, now: now)
+        choice.excluded = names.addresses(of: second, among: collectors, now: now)
+    }
+
+    /// Leaves the second collector if it is the first one, at another address: its records are one copy.
+    private mutating func leaveCopy(now: Int64) -> [Action] {
+        guard let second = mirror?.choice.present, second != choice.present,
+            names.areOne(second, choice.present), mirror?.connected != nil || isKnown(second, now)
+        else { return [] }
+        exclude(now: now)
+        for seat in seats { self[seat].mirror?.cursors[0].rewind() }
+        let actions = pair()
+        if mirror?.choice.hasOthers ?? false {
+            return actions
+                + moveMirror(
+                    because: "it is the same collector as the one at \(choice.present)", now: now)
+        }
+        endMirror(because: "its other addresses lead to the same collector", now: now)
+        warnOfOneCollector()
+        return actions + takeNotices()
+    }
+
+    private func isKnown(_ second: String, _ now: Int64) -> Bool {
+        names.addresses(of: choice.present, among: settings.collectors, now: now).contains(second)
+    }
+
+    /// States in the next Hello which records are at the other of the two collectors.
+    private mutating func stateHeld(at seat: Seat, inMirror: Bool) {
+        guard mirror != nil, let first = self[seat].link.cursors.first,
+            let second = self[seat].mirror?.cursors.first
+        else {
+            self[seat].link.cursors[0].alsoHeld = []
+            return
+        }
+        let (own, other) = inMirror ? (secondName, first) : (note.collectorName, second)
+        let name = inMirror ? note.collectorName : secondName
+        let present =
+            name.isEmpty
+            ? nil : other.ownPersisted.map { HeldRange(collector: name, sequences: $0) }
+        let held = (present.map { [$0] } ?? []) + other.held.filter { $0.collector != own }
+        if inMirror {
+            self[seat].mirror?.cursors[0].alsoHeld = held
+        } else {
+            self[seat].link.cursors[0].alsoHeld = held
+        }
+    }
+
+    /// Name of the second collector that was connected last; empty: there was none.
+    private var secondName: String { CollectorNote.called(note.mirrorName, at: note.mirror) }
+
+    /// The first records that two collectors have, for the note; empty without a second one.
+    private var ownFirst: [SpoolID: CollectorNote.OwnFirst] {
+        var numbers: [SpoolID: CollectorNote.OwnFirst] = [:]
+        for sender in setAside + senders where sender.place.medium == .disk {
+            guard let second = sender.mirror?.cursors[0].ownFirst else { continue }
+            numbers[sender.identity] = CollectorNote.OwnFirst(
+                first: sender.cursor.ownFirst, second: second)
+        }
+        return numbers
     }
 
     /// - Parameter now: nil at the start, where the first collector's session is not waited for.
@@ -1279,9 +1391,10 @@ extension Delivery {
         var second = CollectorChoice(
             settings.collectors, source: settings.sourceName,
             present: note.mirror.isEmpty ? nil : note.mirror)
-        second.excluded = choice.present
-        if second.present == choice.present { second.advance(now: now) }
-        choice.excluded = second.present
+        second.excluded = names.addresses(
+            of: choice.present, among: settings.collectors, now: now ?? 0)
+        if second.excluded.contains(second.present) { second.advance(now: now) }
+        choice.excluded = [second.present]
         var lane = MirrorLane<Payload>(second, now: now ?? .min / 2)
         lane.name = note.mirrorName
         mirror = lane
@@ -1300,7 +1413,7 @@ extension Delivery {
                 + "them on disk")
     }
 
-    private mutating func endMirror(now: Int64) {
+    private mutating func endMirror(because reason: String, now: Int64) {
         disconnectMirror(now: now)
         for seat in seats {
             let sent = self[seat].mirror?.cursors[0].highestSent ?? 0
@@ -1309,13 +1422,13 @@ extension Delivery {
             self[seat].link.cursors[0].setOtherReleased(nil)
         }
         mirror = nil
-        choice.excluded = nil
+        choice.excluded = []
         note.mirror = ""
         note.mirrorName = ""
         writeNote()
         log.note(
             .notice,
-            "records are sent to \(choice.present) alone: it does not ask for two collectors")
+            "records are sent to \(choice.present) alone: \(reason)")
     }
 
     /// Records a change of the second collector, as ``turn()`` does for the first one.
@@ -1355,7 +1468,7 @@ extension Delivery {
         mirror?.choice.advance(now: now, isRefused: isRefused)
         disconnectMirror(pauseMilliseconds: mirror?.choice.pauseMilliseconds ?? 0, now: now)
         for seat in seats { self[seat].mirror?.cursors[0].rewind() }
-        choice.excluded = mirror?.choice.present
+        exclude(now: now)
         log.note(
             .warning,
             "leaving the second collector at \(former): \(reason); trying \(mirror?.choice.present ?? "")"
@@ -1377,8 +1490,8 @@ extension Delivery {
 
     private mutating func tickMirror(now: Int64) -> [Action] {
         guard mirror != nil else { return [] }
-        mirror?.choice.excluded = choice.present
-        choice.excluded = mirror?.choice.present
+        exclude(now: now)
+        if ownFirst != note.ownFirst { writeNote() }
         let owed = owed
         senders[0].link.owed = owed
         let kept = Int(clamping: owed.last?.bytes ?? 0)
@@ -1407,16 +1520,27 @@ extension Delivery {
     /// Warns that records are at one collector only.
     private mutating func warnOfOneCopy(_ owed: [OwedRecords], now: Int64) -> [Action] {
         let (first, second) = (isFlowing, isMirrorFlowing)
-        let isDue = mirror?.isNoticeDue(bothFlow: first && second, now: now) ?? false
-        guard isDue, first || second, let lacking = first ? owed.last : owed.first else {
-            return []
+        let persisted = seats.reduce(into: (first: UInt64(0), second: UInt64(0))) { sum, seat in
+            sum.first &+= self[seat].cursor.persisted
+            sum.second &+= self[seat].mirror?.cursors[0].persisted ?? 0
         }
+        mirror?.copies.first.follow(
+            isFlowing: first, owed: owed.first?.records ?? 0, persisted: persisted.first, now: now)
+        mirror?.copies.second.follow(
+            isFlowing: second, owed: owed.last?.records ?? 0, persisted: persisted.second, now: now)
+        guard first || second,
+            let isSecond = mirror?.takeNotice(isFlowing: (first, second), now: now),
+            let lacking = isSecond ? owed.last : owed.first
+        else { return [] }
+        let reason =
+            (isSecond ? second : first)
+            ? "is connected, and puts nothing on its disk, which may be full" : "is away"
         let lasts = spoolLasts.map { "; the spool lasts for about \(Self.text(of: $0))" } ?? ""
         return [
             .log(
                 LinkLog(
                     .warning,
-                    "records are at one collector only: \(lacking.collector) is away, "
+                    "records are at one collector only: \(lacking.collector) \(reason), "
                         + "\(byteText(Int(clamping: lacking.bytes))) are kept for it\(lasts)"))
         ]
     }

@@ -11,8 +11,7 @@ struct MirrorLane<Payload: Sendable>: Sendable {
     static var refusedMilliseconds: Int64 { 10_000 }
     /// Distinguishes command identifiers of this connection from those of the first one.
     static var commandBit: UInt64 { 1 << 63 }
-    /// Time with one collector only until the warning, and until it is repeated.
-    private static var aloneNanoseconds: Int64 { 10_000_000_000 }
+    /// Time until the warning about a single copy is repeated.
     private static var againNanoseconds: Int64 { 600_000_000_000 }
 
     var choice: CollectorChoice
@@ -26,8 +25,9 @@ struct MirrorLane<Payload: Sendable>: Sendable {
     var actions: [AgentAction<Payload>] = []
     /// Start of mirroring.
     let beganNanoseconds: Int64
-    private var aloneSince: Int64?
-    private var nextNotice: Int64 = 0
+    /// Whether the first and the second collector persist records.
+    var copies = (first: CopyWatch(), second: CopyWatch())
+    private var nextNotice: Int64?
 
     init(_ choice: CollectorChoice, now: Int64) {
         self.choice = choice
@@ -37,19 +37,44 @@ struct MirrorLane<Payload: Sendable>: Sendable {
     /// Name for the log.
     var collectorName: String { CollectorNote.called(name, at: choice.present) }
 
-    /// Whether the warning about a single copy is due.
-    mutating func isNoticeDue(bothFlow: Bool, now: Int64) -> Bool {
-        guard !bothFlow else {
-            aloneSince = nil
-            return false
+    /// Whether the warning about a single copy is due, and whether the second collector lacks records; nil: it is not due.
+    ///
+    /// If both lack records, the warning is about one that is away.
+    mutating func takeNotice(isFlowing: (first: Bool, second: Bool), now: Int64) -> Bool? {
+        let lags = (first: copies.first.lags(now: now), second: copies.second.lags(now: now))
+        guard lags.first || lags.second else {
+            nextNotice = nil
+            return nil
         }
-        if aloneSince == nil {
-            aloneSince = now
-            nextNotice = now + Self.aloneNanoseconds
-        }
-        guard now >= nextNotice else { return false }
+        let isSecond = lags.second && !(lags.first && isFlowing.second)
+        guard !(lags.first && lags.second && isFlowing.first == isFlowing.second),
+            now >= nextNotice ?? now
+        else { return nil }
         nextNotice = now + Self.againNanoseconds
-        return true
+        return isSecond
+    }
+}
+
+/// Whether a collector persists the records of a source.
+struct CopyWatch: Hashable, Sendable {
+    /// Time without progress until records count as missing.
+    private static let patienceNanoseconds: Int64 = 10_000_000_000
+
+    private var persisted: UInt64 = 0
+    /// Time since which it is away, or lacks records and persists none.
+    private var since: Int64?
+
+    /// - Parameters:
+    ///   - owed: number of records that it lacks.
+    ///   - persisted: a number that changes when it persists records.
+    mutating func follow(isFlowing: Bool, owed: UInt64, persisted: UInt64, now: Int64) {
+        let isActive = isFlowing && (owed == 0 || persisted != self.persisted)
+        self.persisted = persisted
+        since = isActive ? nil : since ?? now
+    }
+
+    func lags(now: Int64) -> Bool {
+        since.map { now - $0 >= Self.patienceNanoseconds } ?? false
     }
 }
 

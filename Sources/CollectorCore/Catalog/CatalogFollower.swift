@@ -136,8 +136,8 @@ struct CatalogFollower {
                 if stale != .everything { return reports }
                 // Otherwise, its outdated sessions would not be detected.
             } catch {
-                // The next collector detects queued changes by file names, or because the catalog has the session as
-                // unfinished. It does not detect edits of a finished session.
+                // A catalog on a server is not deleted: the next collector detects queued changes by file names, or because
+                // the session is unfinished there. It would miss edits of finished sessions, hence the second condition.
                 if error.isForServer, stale == .nothing { return [] }
             }
         }

@@ -16,7 +16,7 @@ struct Checkpoints {
         sources[source] = checkpoint
     }
 
-    /// All of a file is durable; writes a checkpoint if that is enough more than at the last one.
+    /// All of a file is durable. Writes a checkpoint if it has ``interval`` more fragments than at the last one.
     mutating func isDurable(
         _ id: SegmentKey, _ summary: SegmentSummary?, in layout: ArchiveLayout
     ) {

@@ -55,7 +55,7 @@ enum Removal: Hashable, Sendable, CustomStringConvertible {
     }
 }
 
-/// The rest of an interrupted removal.
+/// Records of one spool that become durable together.
 struct PersistedRecords: Hashable, Sendable {
     var source: String
     var spool: SpoolID

@@ -18,7 +18,7 @@ final class DiskStatistics: Sendable {
     private let busySince = Atomic<Int64>(0)
     /// Since when it has been at its present operation, on the monotonic clock; 0: idle, or at one that may take long.
     private let operationSince = Atomic<Int64>(0)
-    /// One operation takes less on a disk that works, even on a slow one.
+    /// Duration of an operation from which on the disk hangs: a working disk, even a slow one, is faster.
     private static let hangNanoseconds: Int64 = 4_000_000_000
 
     private let now: @Sendable () -> Int64

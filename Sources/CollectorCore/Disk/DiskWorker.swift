@@ -69,7 +69,7 @@ struct DiskWorker {
     var isDirty: Bool { !dirty.isEmpty || !dirtyLedgers.isEmpty || !newDirectories.isEmpty }
     var isStuck: Bool { !stuck.isEmpty || !ends.isEmpty || rescues.values.contains { !$0.isDone } }
 
-    /// Whether a file has so much that is not durable that recovery could not check all of it, after a credit window more.
+    /// Whether a file has so much data that is not durable that recovery could not check it with another credit window.
     var mustCommit: Bool {
         dirty.contains { id in
             guard let segment = segments[id] else { return false }

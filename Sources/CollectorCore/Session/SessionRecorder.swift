@@ -103,7 +103,7 @@ struct SessionRecorder: Sendable {
     private(set) var endedSessions: [(name: String, spools: [String: [SessionManifest.SpoolEnd]])] =
         []
     private(set) var clocks = AgentClocks()
-    /// Of a resumed session, until its end.
+    /// Ties a resumed session to the agents' clocks, until its end.
     private var tie: SessionTie?
     /// The site's agreement to the session.
     private var agreement = SessionAgreement()
@@ -117,7 +117,7 @@ struct SessionRecorder: Sendable {
     var lastRecordNanoseconds: Int64 = 0
     /// A resumed session does not end before its agents had time to reconnect, if only to receive the last acknowledgement.
     private var mayEndNanoseconds: Int64 = .min
-    /// Longer than the longest pause between two connection attempts of an agent, plus its clock probes.
+    /// Time for agents to return to a resumed session: longer than the pause between two connections, plus clock probes.
     private static var returnNanoseconds: Int64 { 10_000_000_000 }
 
     init(settings: SessionSettings, host: HostClock = HostClock()) {
@@ -387,7 +387,7 @@ struct SessionRecorder: Sendable {
         return durable.missing(sequences, of: source, spool: spool)
     }
 
-    /// Records in the ledger that an earlier session has these records.
+    /// Adds lines to the ledger about records that an earlier session has.
     private mutating func noteEarlier(
         _ sequences: ClosedRange<UInt64>, of source: String, at now: Instant
     ) -> [Action] {
@@ -788,7 +788,7 @@ struct SessionRecorder: Sendable {
         return name
     }
 
-    /// As much of a collector's name as a session's has room for, with a time and a number.
+    /// Maximum length of the collector's name in a session's name, which also has a time and a number.
     private static var nameLength: Int { 34 }
 
     /// When the first of the held samples is presented, on the collector's monotonic clock. Replayed samples only count where
@@ -908,7 +908,7 @@ struct SessionRecorder: Sendable {
 
     // MARK: The site
 
-    /// Whether the site answered the last time.
+    /// Whether the site answered the last question.
     var isSiteReachable: Bool {
         get { agreement.isReachable }
         set { agreement.isReachable = newValue }

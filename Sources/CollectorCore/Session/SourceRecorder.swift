@@ -25,9 +25,9 @@ struct SourceRecorder: Sendable {
     private var isResumed = false
     /// Its agent has not reconnected since the collector started, or since a file failed.
     private(set) var isAwaited = false
-    /// The tracks it had then, one line each: its formats are known when its agent has reconnected.
+    /// The tracks of a resumed source, one line each; their formats are unknown until its agent reconnects.
     private var recordedTracks: [String] = []
-    /// Sessions of other collectors that its ledger relates to this one, and their limit.
+    /// Sessions of other collectors that its ledger relates to this one; at most ``relations``.
     private var related: Set<String> = []
     private static let relations = 64
     /// Whether it has a connected agent.

@@ -95,7 +95,7 @@ final class LeaseKeeper: Sendable {
         } catch {
             let time = now()
             state.withLock { $0.lease.failed(request, now: time) }
-            // The catalog's thread meets the same server, and logs that it is away.
+            // The catalog's thread uses the same server, and logs that it is unavailable.
             logger.debug("the lease \(name) was not renewed: \(error)")
         }
     }

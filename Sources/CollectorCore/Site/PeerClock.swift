@@ -11,13 +11,13 @@ import Wire
 /// every ``windowNanoseconds``. Readers compute from them, and from those of the other collector, the difference of the two
 /// clocks at every moment of a session.
 struct PeerClock: Sendable {
-    /// Between two exchanges at this distance, the rates of two clocks may change so that their difference moves by 80 µs at most: as
-    /// much as half of a quick round trip.
+    /// One exchange is kept for each window of this length. Between two such exchanges, changing rates move the difference of
+    /// the clocks by 80 µs at most: half of a quick round trip.
     static let windowNanoseconds: Int64 = 8_000_000_000
     /// The same while the rates' difference is still being learned.
     static let earlyWindowNanoseconds: Int64 = 1_000_000_000
     private static let earlyNanoseconds: Int64 = 60_000_000_000
-    /// Kept exchanges from before a session: eight minutes, so that its begin lies between two of them.
+    /// Maximum number of kept exchanges: eight minutes, so that a session's beginning lies between two of them.
     static let maximumKept = 64
 
     /// An exchange and the peer's clock to which it belongs.
@@ -28,7 +28,7 @@ struct PeerClock: Sendable {
 
     private var prober: ClockProber
     private var estimator = ClockEstimator()
-    /// The identity in the last answer; nil: none yet, or the peer's version does not tell.
+    /// The identity in the last answer; nil: there was no answer, or the peer's version does not send it.
     private(set) var clock: EpochID?
     /// Since when this clock is measured, by this collector's clock.
     private var sinceNanoseconds: Int64?
@@ -36,7 +36,7 @@ struct PeerClock: Sendable {
     /// The quickest exchange of the present window, and when that ends.
     private var quickest: ClockExchange?
     private var windowEnd: Int64 = .min
-    /// The last exchanges: where they are a jump of the clock, all of them are kept.
+    /// The last exchanges; after a jump of the clock, all of them are kept.
     private var latest: [ClockExchange] = []
     /// Oldest first; at most ``maximumKept``.
     private(set) var kept: [Kept] = []
@@ -72,7 +72,7 @@ struct PeerClock: Sendable {
         case .rejected, .repeated:
             return
         case .outlier:
-            // It is kept only if others confirm it.
+            // Kept for now: it counts once later exchanges confirm it.
             note(exchange)
             return
         case .accepted, .skewChanged, .jump:
@@ -88,7 +88,7 @@ struct PeerClock: Sendable {
                     ? Self.earlyWindowNanoseconds : Self.windowNanoseconds)
         }
         if case .jump = verdict {
-            // A reader has to find as many that agree.
+            // A reader accepts a jump only if as many exchanges agree.
             closeWindow()
             for one in latest { keep(one) }
             sinceNanoseconds = now
@@ -135,7 +135,7 @@ struct PeerClock: Sendable {
         windowEnd = .min
     }
 
-    /// Those that were kept after the first `known`; older ones than ``maximumKept`` are gone.
+    /// The exchanges that were kept after the first `known` ones; at most the last ``maximumKept``.
     func kept(after known: Int) -> ArraySlice<Kept> { kept.suffix(max(0, keptCount - known)) }
 
     func status(of collector: String, now: Int64) -> PeerClockStatus {

@@ -21,9 +21,9 @@ final class PeerClocks: Sendable {
     private static let maximumMessages = 64
     private static let statusNanoseconds: Int64 = 1_000_000_000
     private static let tickMilliseconds = 1_000
-    /// The peer may learn this collector's key from its next look into the catalog.
+    /// Delay after a refusal: the peer may find this collector's key when it reads the catalog again.
     private static let refusedNanoseconds: Int64 = 5_000_000_000
-    /// Seven probes were lost.
+    /// Time without an answer that is reported: seven probes were lost.
     private static let silenceSeconds = 15.0
     /// Lines of a session: some hundred days of a few peers. A longer file is not continued.
     private static let maximumFileBytes: UInt64 = 64 << 20
@@ -190,7 +190,7 @@ final class PeerClocks: Sendable {
             }
             guard peer.place != place else { continue }
             if peer.place.way != place.way {
-                // The clock stays what it is until an answer says otherwise.
+                // The measured clock remains until an answer has another identity.
                 peer.close()
                 peer.trouble = nil
                 peer.greeting = GreetingWatch()
@@ -216,7 +216,7 @@ final class PeerClocks: Sendable {
         do throws(MessagingError) {
             peer.connection = try ClockConnection(to: endpoint, security: security, in: context)
         } catch {
-            // Such as an address that libzmq does not understand; other peers do not suffer from it.
+            // For example, libzmq does not accept the address. Other peers are not affected.
             peer.trouble = "cannot connect to \(endpoint): \(error)"
             peer.place.way = .none("cannot connect to \(endpoint): \(error)")
         }
@@ -237,7 +237,7 @@ final class PeerClocks: Sendable {
         return Int(min(wait, Int64(Self.tickMilliseconds)))
     }
 
-    /// Takes a peer's answers and events, and sends a probe that is due.
+    /// Processes a peer's answers and events, and sends a probe that is due.
     private func serve(_ peer: Peer) throws(MessagingError) {
         for _ in 0..<Self.maximumMessages {
             guard let message = try peer.connection?.nextMessage() ?? nil else { break }
@@ -332,7 +332,7 @@ final class PeerClocks: Sendable {
             try file.append(lineFeed + lines.flatMap(Ledger.line))
             try file.synchronize()
         } catch {
-            // A bound becomes wider.
+            // Without these exchanges, bounds are wider, but correct.
             logger.warning("exchanges with the other collectors' clocks are not recorded: \(error)")
         }
     }

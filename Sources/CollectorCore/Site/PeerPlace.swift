@@ -3,13 +3,13 @@ import Messaging
 import Terminal
 import Trust
 
-/// Where another collector of the site is asked for the time, by its report.
+/// The address to which clock probes for another collector of the site are sent, by its report.
 struct PeerPlace: Hashable, Sendable {
     /// How it is reached.
     enum Way: Hashable, Sendable {
         /// - Parameter key: its key; nil: without keys.
         case connect(endpoint: String, key: PublicKey?)
-        /// It is not asked; a line says why.
+        /// No probes are sent, for this reason: one line.
         case none(String)
     }
 
@@ -79,7 +79,7 @@ extension PeerPlace {
         do throws(TrustError) {
             return try Authorization(name: name, key: key, sources: [])
         } catch {
-            // A name that is none: its key is not admitted.
+            // The name is invalid: its key is not admitted.
             return nil
         }
     }

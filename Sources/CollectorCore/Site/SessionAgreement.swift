@@ -49,7 +49,7 @@ struct SessionAgreement: Hashable, Sendable {
 
     private(set) var standing = Standing.none
     private var ticket: UInt64 = 0
-    /// Whether the site answered the last time.
+    /// Whether the site answered the last question.
     var isReachable = false
 
     /// A session is about to begin.

@@ -10,12 +10,12 @@ import Threads
 /// Reports a collector to the others of its site, every ``intervalSeconds``, and asks the site about sessions, on a
 /// thread of its own.
 ///
-/// Nothing waits for it longer than ``SessionAgreement`` says. While the server is away, no report is written, and the
-/// others see since when; the catalog's thread logs it.
+/// Nothing waits for it longer than ``SessionAgreement`` says. While the server is unavailable, no report is written, and the
+/// others see the age of the last one; the catalog's thread logs it.
 final class SitePublisher: Sendable {
-    /// One row each time, whatever the bitrate.
+    /// Interval of reports. Each writes one row, independent of the bitrate.
     static let intervalSeconds = 5.0
-    /// After an error: the database connects again at a pace of its own.
+    /// Delay after an error; the database's client limits the rate of reconnections itself.
     private static let retrySeconds = 1.0
     /// Maximum wait for the last report at the end.
     private static let graceSeconds = 3.0
@@ -34,7 +34,7 @@ final class SitePublisher: Sendable {
 
     /// Answers of the database since the last call.
     struct Answers: Sendable {
-        /// Whether it answered the last time.
+        /// Whether it answered the last question.
         var isReachable: Bool
         /// By ticket; nil: the question was not answered.
         var agreements: [(ticket: UInt64, agreement: SiteAgreement?)] = []
@@ -43,14 +43,14 @@ final class SitePublisher: Sendable {
     }
 
     private struct State {
-        /// Nil: recording has not begun to be followed, and a report would deny what is held.
+        /// Nil until they are set for the first time: a report without them would say that nothing is held.
         var facts: Facts?
         var isStopping = false
         /// The last logged error; an equal one is not logged again.
         var complaint: String?
-        /// The newest question: an older one is of no use any more.
+        /// The newest question, which replaces older ones.
         var question: (proposal: SiteProposal, ticket: UInt64)?
-        /// Until the server was tried, it is taken to be there: the first session would begin without the site otherwise.
+        /// The server counts as reachable until the first attempt: otherwise, the first session would begin without the site.
         var answers = Answers(isReachable: true)
         var answer: SourcePlaces.Answer?
     }
@@ -60,9 +60,9 @@ final class SitePublisher: Sendable {
     private let board: StatusBoard
     private let logger: Logger
     private let intervalSeconds: Double
-    /// Nil: this collector does not say which clock it has.
+    /// Nil: the identity of this collector's clock is unknown.
     private let clocks: PeerClocks?
-    /// Receives the others, as often as they are looked up.
+    /// Receives the other collectors after each lookup.
     private let peersFound: @Sendable ([PeerPlace]) -> Void
     private let state = Mutex(State())
     private let work = Semaphore(value: 0)
@@ -180,7 +180,7 @@ final class SitePublisher: Sendable {
             return true
         } catch {
             state.withLock { $0.answers.isReachable = false }
-            // The catalog's thread meets the same server, and logs that it is away.
+            // The catalog's thread uses the same server, and logs that it is unavailable.
             if !error.isForServer { complain("the site does not hear of this collector: \(error)") }
             return false
         }
@@ -210,7 +210,7 @@ final class SitePublisher: Sendable {
                 $0.answer = SourcePlaces.Answer(nanoseconds: now, asked: sources, found: found)
             }
         } catch {
-            // What was known before still holds. The next report meets the same server.
+            // The previous answer remains in use. The next report uses the same server.
             logger.debug("the site did not tell where sources are: \(error)")
         }
     }

@@ -1,21 +1,21 @@
-/// Where sources of the session are that are not connected here: at another collector, as far as is known.
+/// The collectors that record sources of the session which are not connected here, as far as they are known.
 ///
-/// This collector knows it of those that it has sent away, and the site of those that left by themselves: what a
-/// collector that hung or was cut off cannot have seen. A value.
+/// This collector knows which sources it has sent away. The site knows of sources that left by themselves, which a collector
+/// that hung or was cut off cannot have noticed. A value.
 struct SourcePlaces: Sendable {
-    /// The name of a collector that is not known by name.
+    /// Stands for a collector whose name is unknown.
     static let unnamed = "another collector"
     /// Reports of the other collector come every few seconds: until then the site knows nothing of the move.
     static let patienceNanoseconds: Int64 = 20_000_000_000
     /// Older answers are not used.
     static let answerNanoseconds: Int64 = 60_000_000_000
 
-    /// As many sources as a collector keeps watermarks of.
+    /// Maximum number of sources; a collector keeps as many watermarks.
     private static let maximumOpened = 16_384
 
     /// The site's answer about absent sources.
     struct Answer: Hashable, Sendable {
-        /// When the site was asked.
+        /// Time of the question to the site.
         var nanoseconds: Int64
         /// The sources in question.
         var asked: Set<String>
@@ -30,10 +30,10 @@ struct SourcePlaces: Sendable {
     }
 
     private var places: [String: Place] = [:]
-    /// When a source connected last, as long as an answer may be of before.
+    /// Time of each source's last connection, while an answer may be older than it.
     private var openedNanoseconds: [String: Int64] = [:]
 
-    /// The collector that has an absent source; nil: it is not known to be anywhere.
+    /// The collector that has an absent source; nil: unknown.
     subscript(source: String) -> String? {
         places[source].map { $0.collector ?? Self.unnamed }
     }
@@ -61,7 +61,7 @@ struct SourcePlaces: Sendable {
         guard now - answer.nanoseconds < Self.answerNanoseconds else { return }
         openedNanoseconds = openedNanoseconds.filter { now - $0.value < Self.answerNanoseconds }
         for source in answer.asked {
-            // The answer is of before it connected and left again.
+            // The answer is older than the source's last connection.
             if let opened = openedNanoseconds[source], answer.nanoseconds <= opened { continue }
             if let collector = answer.found[source] {
                 places[source] = Place(collector: collector, sinceNanoseconds: answer.nanoseconds)

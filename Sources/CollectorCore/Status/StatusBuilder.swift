@@ -177,10 +177,10 @@ extension SourceStatus {
             var report = Report(
                 keptBytes: counters.keptBytes ?? health.keptBytes, lostSamples: health.lostSamples,
                 ageSeconds: Double(now - counters.healthNanoseconds) / 1e9,
-                // The level of a source that is not there is not that of its last second.
+                // A source that is not connected has no present level.
                 soundPeaks: counters.isConnected
                     ? (health.sound?.levels ?? []).map { Double($0.peakMillibels) / 100 } : [])
-            // An agent that has gone may be with other collectors by now.
+            // An agent that has disconnected may use other collectors by now.
             guard counters.isConnected else { return report }
             report.moved = health.moved
             report.owed = health.owed.map {

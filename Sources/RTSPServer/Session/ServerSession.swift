@@ -375,6 +375,8 @@ package struct ServerSession: Sendable {
                 allowsDatagrams: ports != nil),
             transports.allSatisfy({ $0.key == track || !$0.value.overlaps(transport) })
         else { return answer(request, .unsupportedTransport) }
+        // A session uses either TCP or UDP. A client that changes from one to the other sets up one track after the other.
+        transports = transports.filter { $0.value.isInterleaved == transport.isInterleaved }
         transports[track] = transport
         answer(
             request, .ok,
@@ -396,14 +398,22 @@ package struct ServerSession: Sendable {
 }
 
 extension ClientTransport {
-    /// Whether two tracks would share channels or ports, or mix TCP and UDP.
+    /// Whether it uses the control connection.
+    fileprivate var isInterleaved: Bool {
+        switch self {
+        case .interleaved: true
+        case .datagrams: false
+        }
+    }
+
+    /// Whether two tracks would share channels or ports.
     fileprivate func overlaps(_ other: ClientTransport) -> Bool {
         switch (self, other) {
         case (.interleaved(let rtp, let rtcp), .interleaved(let otherRTP, let otherRTCP)):
             !Set([rtp, rtcp]).isDisjoint(with: [otherRTP, otherRTCP])
         case (.datagrams(let rtp, let rtcp), .datagrams(let otherRTP, let otherRTCP)):
             !Set([rtp, rtcp]).isDisjoint(with: [otherRTP, otherRTCP])
-        case (.interleaved, .datagrams), (.datagrams, .interleaved): true
+        case (.interleaved, .datagrams), (.datagrams, .interleaved): false
         }
     }
 }

@@ -1,4 +1,5 @@
 import Archive
+package import Containers
 package import Files
 
 /// A live source that the viewer forwards, and the file with its destination: `SOURCE=FILE`.
@@ -13,7 +14,6 @@ package struct ForwardEntry: Hashable, Sendable, CustomStringConvertible {
     package static let maximumEntries = 64
     /// Maximum length of a file with a URL, as `tributary forward` reads it.
     private static let maximumBytes = 4_096
-    private static let schemes: Set = ["srt", "rtmp", "rtmps", "rtsp", "rtsps", "udp"]
 
     /// - Parameter text: `SOURCE=FILE`.
     package init(_ text: String) throws(ForwardEntryError) {
@@ -53,9 +53,14 @@ package struct ForwardEntry: Hashable, Sendable, CustomStringConvertible {
         let url = String(decoding: content.bytes, as: UTF8.self)
             .split(whereSeparator: \.isNewline).first?
             .split(whereSeparator: \.isWhitespace).first
-        guard let url, let colon = url.firstRange(of: "://")?.lowerBound,
-            Self.schemes.contains(url[..<colon].lowercased())
-        else { throw .noURL(file) }
+        guard let url else { throw .noURL(file) }
+        do throws(StreamAddressError) {
+            _ = try StreamAddress(parsing: String(url))
+        } catch .noStream {
+            throw .noURL(file)
+        } catch {
+            throw .badURL(file, error)
+        }
     }
 }
 
@@ -68,6 +73,7 @@ package enum ForwardEntryError: Error, Hashable, CustomStringConvertible {
     case noFile(String)
     case badFile(FileError)
     case noURL(String)
+    case badURL(String, StreamAddressError)
 
     package var description: String {
         switch self {
@@ -85,6 +91,8 @@ package enum ForwardEntryError: Error, Hashable, CustomStringConvertible {
         case .badFile(let error): "--forward: \(error): give a file with the URL in its first line"
         case .noURL(let path):
             "--forward: the first line of \(path) is no URL that begins with srt://, rtmp://, rtsp:// or udp://: correct it"
+        case .badURL(let path, let error):
+            "--forward: the URL in the first line of \(path) \(error)"
         }
     }
 }

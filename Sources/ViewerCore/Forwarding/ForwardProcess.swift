@@ -59,6 +59,9 @@ final class ForwardProcess: Sendable {
         var isStopping = false
     }
 
+    /// Interval of checks for the end of a process whose output stays open, milliseconds.
+    private static let checkMilliseconds: Int32 = 1_000
+
     private let arguments: [String]
     private let state = Mutex(State())
 
@@ -80,13 +83,17 @@ final class ForwardProcess: Sendable {
     func run(_ line: (String) -> Void) -> String {
         var output: [Int32] = [-1, -1]
         var complaints: [Int32] = [-1, -1]
-        guard pipe(&output) == 0 else { return "no pipe: \(systemMessage(errno))" }
-        guard pipe(&complaints) == 0 else {
+        // Sockets, because SOCK_CLOEXEC is set when they are created: a process that another thread starts at the same time does not
+        // inherit them. Swift's Glibc module has no pipe2(2).
+        let type = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue)
+        guard socketpair(AF_UNIX, type, 0, &output) == 0 else {
+            return "no sockets: \(systemMessage(errno))"
+        }
+        guard socketpair(AF_UNIX, type, 0, &complaints) == 0 else {
             let reason = systemMessage(errno)
             for end in output { close(end) }
-            return "no pipe: \(reason)"
+            return "no sockets: \(reason)"
         }
-        for end in output + complaints { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
         let code = start(output: output[1], complaints: complaints[1])
         close(output[1])
         close(complaints[1])
@@ -97,7 +104,7 @@ final class ForwardProcess: Sendable {
         guard code == 0 else {
             return "\(arguments[0]) cannot be started: \(systemMessage(code))"
         }
-        let complaint = Self.read(output[0], complaints[0], line)
+        let complaint = read(output[0], complaints[0], line)
         let status = reap()
         return complaint ?? "the process ended\(status.map { " with \($0)" } ?? "")"
     }
@@ -149,6 +156,15 @@ final class ForwardProcess: Sendable {
             .map { "\($0.key)=\($0.value)" }
     }
 
+    /// Whether the process has ended. It is not reaped.
+    private var hasEnded: Bool {
+        guard let id = state.withLock({ $0.id }) else { return true }
+        // Its signal number stays 0 while the process runs (waitid(2), WNOHANG).
+        var information = siginfo_t()
+        let code = waitid(P_PID, id_t(id), &information, WEXITED | WNOWAIT | WNOHANG)
+        return code != 0 || information.si_signo != 0
+    }
+
     /// Waits for the end of the process.
     /// - Returns: its status in words; nil if it is unknown.
     private func reap() -> String? {
@@ -165,9 +181,10 @@ final class ForwardProcess: Sendable {
         }
     }
 
-    /// Reads both pipes until they are closed.
+    /// Reads both outputs until they are closed, or until the process has ended and they are empty: processes that it started may
+    /// hold them open.
     /// - Returns: the last error message of the process; its log is dropped.
-    private static func read(
+    private func read(
         _ output: Int32, _ complaints: Int32, _ line: (String) -> Void
     ) -> String? {
         var lines = (output: LineBuffer(), complaints: LineBuffer())
@@ -177,8 +194,15 @@ final class ForwardProcess: Sendable {
             pollfd(fd: complaints, events: Int16(POLLIN), revents: 0),
         ]
         var bytes = [UInt8](repeating: 0, count: 4_096)
+        var isLast = false
         while open.contains(where: { $0.fd >= 0 }) {
-            guard poll(&open, 2, -1) > 0 else { continue }
+            let ready = poll(&open, 2, isLast ? 0 : Self.checkMilliseconds)
+            if ready == 0 {
+                if isLast { break }
+                // It may have written since the poll.
+                isLast = hasEnded
+            }
+            guard ready > 0 else { continue }
             for index in open.indices where open[index].revents != 0 {
                 let count = Glibc.read(open[index].fd, &bytes, bytes.count)
                 guard count > 0 else {
@@ -189,7 +213,8 @@ final class ForwardProcess: Sendable {
                 if index == 0 {
                     for text in lines.output.take(bytes[..<count]) { line(text) }
                 } else {
-                    last = lines.complaints.take(bytes[..<count]).compactMap(reason).last ?? last
+                    let texts = lines.complaints.take(bytes[..<count])
+                    last = texts.compactMap(Self.reason).last ?? last
                 }
             }
         }

@@ -4,8 +4,8 @@ import Media
 import Recordings
 
 extension RecordingLibrary {
-    /// A file may be unchanged for this long while its source is being recorded: it is followed by another one, which has no picture in
-    /// its first second.
+    /// A source is being recorded if its growing file ends at most this long before the present, or its last finished file has
+    /// changed since: that one is followed by another file, which has no picture in its first second.
     private static let patienceNanoseconds: Int64 = 10_000_000_000
 
     /// The end of what is recorded of a source, if it is being recorded.
@@ -19,8 +19,13 @@ extension RecordingLibrary {
         guard let lane = try lane(of: source, in: session, remembering: memory),
             let last = lane.recorded.last
         else { return nil }
-        if last.isGrowing { return last.endNanoseconds }
         let manifest = try manifest(session)
+        if last.isGrowing {
+            // The file of an agent that has stopped stays open.
+            let present = now.clampedSubtracting(manifest.zeroTime.nanoseconds)
+            let age = present.clampedSubtracting(last.endNanoseconds)
+            return age <= Self.patienceNanoseconds ? last.endNanoseconds : nil
+        }
         let newest = try RecordedSource(
             SourceKey(session: session, source: source), in: store, zero: manifest.zeroTime,
             segmentNanoseconds: manifest.segmentNanoseconds

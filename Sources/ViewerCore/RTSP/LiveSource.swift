@@ -122,13 +122,12 @@ final class LiveSource: Sendable {
     }
 
     private func leave(now: Int64 = SystemClock.monotonic.nowNanoseconds) {
-        let isUseless = state.withLock { state -> Bool in
+        finish("no client waits for the source") { state in
             state.uses -= 1
             state.usedNanoseconds = max(state.usedNanoseconds, now)
+            // There may be no such source.
             return state.isIdle && state.presentation == nil && !state.hasEnded
         }
-        // There may be no such source.
-        if isUseless { finish("no client waits for the source") }
     }
 
     /// Packetizes the feed until the source is idle.
@@ -250,12 +249,11 @@ final class LiveSource: Sendable {
     }
 
     private func beat(_ now: Int64) {
-        let end = state.withLock { state -> Bool in
+        finish("the source sends nothing") { state in
             if !state.isIdle { state.usedNanoseconds = now }
             let isAway = state.goneNanoseconds.map { now - $0 > Self.awayNanoseconds } ?? false
             return isAway || now - state.usedNanoseconds > Self.idleNanoseconds
         }
-        if end { finish("the source sends nothing") }
     }
 
     private static func forgetGroup(_ state: inout State) {
@@ -421,16 +419,20 @@ final class LiveSource: Sendable {
 
     /// Closes the source if it has no clients.
     func closeIfIdle() {
-        if idleSince != nil { finish("other sources are requested") }
+        finish("other sources are requested") { $0.isIdle && !$0.hasEnded }
     }
 
-    private func finish(_ reason: String) {
-        let readers = state.withLock { state -> [any LiveReader] in
+    /// Closes the source.
+    /// - Parameter isDue: evaluated under the lock that closes it, so that no client begins to use it in between.
+    private func finish(_ reason: String, if isDue: (inout State) -> Bool = { _ in true }) {
+        let readers = state.withLock { state -> [any LiveReader]? in
+            guard isDue(&state) else { return nil }
             state.hasEnded = true
             state.group = []
             defer { state.readers = [:] }
             return Array(state.readers.values)
         }
+        guard let readers else { return }
         for reader in readers { reader.end(reason) }
         wake()
         hub.stop(watcher)

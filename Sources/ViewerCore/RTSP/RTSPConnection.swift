@@ -361,10 +361,11 @@ final class RTSPConnection: ChannelInboundHandler {
                 bound.value.proceed(bound.value.session.began(beginning, now: now))
             }.get()
             var pace = RecordingPace()
-            while true {
-                let steps = try await playback.next(cursor)
-                if steps.isEmpty { break }
+            while let steps = try await playback.next(cursor) {
+                // Half a second without packets has no step that checks for cancellation.
+                try Task.checkCancellation()
                 for step in steps {
+                    if step.isAfterWait { pace.restart() }
                     let due = pace.due(step.dueNanoseconds, now: now)
                     if due > now { try await Task.sleep(for: .nanoseconds(due - now)) }
                     try Task.checkCancellation()
@@ -486,6 +487,9 @@ struct RecordingPace {
 
     private var anchor: (media: Int64, time: Int64)?
     private var last = Int64.min
+
+    /// The next sample is due at once.
+    mutating func restart() { anchor = nil }
 
     /// - Parameters:
     ///   - media: decoding time, nanoseconds.

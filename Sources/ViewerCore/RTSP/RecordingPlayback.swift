@@ -16,14 +16,45 @@ final class RecordingPlayback: Sendable {
         /// Presentation time, nanoseconds of session time.
         var positionNanoseconds: Int64
         var batch: SharedBatch
+        /// Playback had reached the end of a growing recording, and waited: the pace starts again here.
+        var isAfterWait = false
     }
 
     /// Reads samples from a start on.
     final class Cursor: Sendable {
         fileprivate struct Reading {
+            /// The number of the source's files, and the last one.
+            struct Files: Hashable {
+                var count: Int
+                var last: SegmentKey?
+
+                init(_ source: RecordedSource) {
+                    count = source.files.count
+                    last = source.files.last?.key
+                }
+            }
+
+            var files: Files
+            /// Starts before the newest sample that was read.
+            var fragments: FragmentReader
             var reader: SampleReader
-            /// Samples that were read while the first picture was searched.
+            /// Samples that were read ahead.
             var ahead: [RecordedSample]
+            /// Decoding time of each track's newest sample, nanoseconds of session time.
+            var newest: [TrackKind: Int64] = [:]
+            /// Samples up to these times were sent before the files were opened again.
+            var repeated: [TrackKind: Int64] = [:]
+            /// Session time up to which all tracks are recorded, nanoseconds; nil: not known yet.
+            var horizon: Int64?
+            /// Nothing is recorded after what the reader has found, or it is not wanted.
+            var isComplete = false
+            /// The horizon is reached.
+            var isDrained = true
+            /// The end of the recording, nanoseconds of session time, and when it was first seen, monotonic.
+            var recorded: (end: Int64, since: Int64)?
+            var hasWaited = false
+            /// A file needs another description: playback ends before it.
+            var isOver = false
         }
 
         /// The first picture, or the first sound without pictures; nanoseconds of session time.
@@ -37,13 +68,17 @@ final class RecordingPlayback: Sendable {
         fileprivate init?(
             _ source: RecordedSource, from start: Int64?, until end: Int64?, zero: UTCTime
         ) throws(ArchiveError) {
-            var reader = SampleReader(source, from: start, to: end)
+            let fragments = FragmentReader(source, from: start, to: end)
+            var reader = SampleReader(fragments, from: start, to: end)
             let (ahead, beginning) = try RecordingPlayback.first(&reader)
             guard let beginning else { return nil }
             startNanoseconds = beginning.ptsNanoseconds
             endNanoseconds = end
             zeroUTCNanoseconds = zero.nanoseconds
-            reading = Mutex(Reading(reader: reader, ahead: ahead))
+            reading = Mutex(
+                Reading(
+                    files: Reading.Files(source), fragments: fragments, reader: reader,
+                    ahead: ahead))
         }
     }
 
@@ -53,6 +88,15 @@ final class RecordingPlayback: Sendable {
     /// Samples that are searched for the first picture.
     private static let lookahead = 256
     private static let reportNanoseconds: Int64 = 5_000_000_000
+    /// Audio and video of a growing recording end at most two fragments apart.
+    private static let marginNanoseconds: Int64 = 3_000_000_000
+    /// A growing recording whose end is unchanged for this long is played up to its end.
+    private static let quietNanoseconds: Int64 = 10_000_000_000
+    /// The files are searched for the samples of this duration before the newest one: tracks end at most this far apart.
+    private static let overlapNanoseconds: Int64 = 4_000_000_000
+    /// Growth of a recording for which it is read further.
+    private static let growthNanoseconds: Int64 = 1_000_000_000
+    private static let growthPause = Duration.seconds(1)
 
     private struct State {
         var senders: [TrackSender]
@@ -212,35 +256,136 @@ final class RecordingPlayback: Sendable {
         }
     }
 
-    /// The next half second; empty at the end.
-    func next(_ cursor: Cursor) async throws -> [Step] {
-        try await ReadingThreads.$place.withValue(session) {
-            try await site.read { [self] _ in
-                try cursor.reading.withLock { reading in try steps(&reading) }
+    /// Samples that were read.
+    private enum Part {
+        case steps([Step])
+        /// The end of a recording that grows.
+        case waiting
+        case over
+    }
+
+    /// The packets of the next half second, which may be none; nil at the end. At the end of a recording that grows, waits for a
+    /// second.
+    func next(_ cursor: Cursor) async throws -> [Step]? {
+        let part = try await ReadingThreads.$place.withValue(session) {
+            try await site.read { [self] library in
+                try cursor.reading.withLock { reading in
+                    try follow(&reading, cursor, library)
+                    return try read(&reading)
+                }
             }
         }
+        switch part {
+        case .steps(let steps): return steps
+        case .waiting:
+            try await Task.sleep(for: Self.growthPause)
+            return []
+        case .over:
+            // A later start without a range continues beyond the end of this one.
+            state.withLock { $0.end = nil }
+            return nil
+        }
+    }
+
+    /// Looks for new samples of a growing recording, if the known ones were read.
+    private func follow(
+        _ reading: inout Cursor.Reading, _ cursor: Cursor, _ library: RecordingLibrary
+    ) throws {
+        guard reading.isDrained, !reading.isComplete, !reading.isOver else { return }
+        // Before the list of files, which is then the last one.
+        let isGrowing = try Self.isGrowing(source, in: session, library)
+        let horizon = try isGrowing ? reachable(&reading, library) : .max
+        reading.isComplete = cursor.endNanoseconds.map { horizon >= $0 } ?? !isGrowing
+        guard let before = reading.horizon else {
+            // The reader was opened just now.
+            reading.horizon = horizon
+            reading.isDrained = false
+            return
+        }
+        guard reading.isComplete || horizon.clampedSubtracting(before) >= Self.growthNanoseconds
+        else { return }
+        let recording = try library.recording(session)
+        guard let recorded = recording.source(source) else { throw ViewerSite.noRecording }
+        let newest = reading.newest.values.max() ?? cursor.startNanoseconds
+        let from = max(
+            cursor.startNanoseconds, newest.clampedSubtracting(Self.overlapNanoseconds))
+        let files = Cursor.Reading.Files(recorded)
+        if files != reading.files || reading.isComplete {
+            reading.files = files
+            reading.fragments = FragmentReader(recorded, from: from, to: cursor.endNanoseconds)
+        }
+        reading.fragments.skip(to: from)
+        reading.reader = SampleReader(reading.fragments, from: from, to: cursor.endNanoseconds)
+        reading.ahead = []
+        reading.repeated = reading.newest
+        reading.horizon = horizon
+        reading.isDrained = false
+    }
+
+    /// Session time up to which all tracks of a growing recording can be read, nanoseconds.
+    private func reachable(
+        _ reading: inout Cursor.Reading, _ library: RecordingLibrary
+    ) throws -> Int64 {
+        let now = SystemClock.monotonic.nowNanoseconds
+        let lane = try library.lane(of: source, in: session, remembering: site.coverage)
+        let end = lane?.recorded.last?.endNanoseconds ?? .min
+        let known = reading.recorded ?? (end, now)
+        reading.recorded = known.end == end ? known : (end, now)
+        let isQuiet = known.end == end && now - known.since >= Self.quietNanoseconds
+        return isQuiet ? end : end.clampedSubtracting(Self.marginNanoseconds)
+    }
+
+    private func read(_ reading: inout Cursor.Reading) throws -> Part {
+        guard !reading.isOver else { return .over }
+        guard !reading.isDrained || reading.isComplete else {
+            reading.hasWaited = true
+            return .waiting
+        }
+        var steps = try steps(&reading)
+        if reading.hasWaited, !steps.isEmpty {
+            reading.hasWaited = false
+            steps[0].isAfterWait = true
+        }
+        let isAtEnd = reading.isDrained && reading.isComplete || reading.isOver
+        return steps.isEmpty && isAtEnd ? .over : .steps(steps)
     }
 
     private func steps(_ reading: inout Cursor.Reading) throws -> [Step] {
         var steps: [Step] = []
         var bytes = 0
+        var firstDue: Int64?
         while let sample = try Self.next(&reading) {
-            let media = try sample.read()
+            if let sent = reading.repeated[sample.track] {
+                if sample.dtsNanoseconds <= sent { continue }
+                reading.repeated[sample.track] = nil
+            }
+            reading.newest[sample.track] = max(
+                sample.dtsNanoseconds, reading.newest[sample.track] ?? .min)
+            let isServed = presentation.tracks.contains { $0.format.kind == sample.track }
+            let media = try isServed ? sample.read() : []
             let batch = state.withLock { state in
                 Self.packets(of: sample, media, presentation, &state)
             }
-            guard let batch else { break }
-            guard !batch.isEmpty else { continue }
+            guard let batch else {
+                reading.isOver = true
+                return steps
+            }
             let due = sample.dtsNanoseconds
-            steps.append(
-                Step(
-                    dueNanoseconds: due, positionNanoseconds: sample.ptsNanoseconds,
-                    batch: SharedBatch(batch)))
-            bytes += media.count
-            if bytes >= Self.chunkBytes || due - steps[0].dueNanoseconds >= Self.chunkNanoseconds {
-                break
+            if !batch.isEmpty {
+                steps.append(
+                    Step(
+                        dueNanoseconds: due, positionNanoseconds: sample.ptsNanoseconds,
+                        batch: SharedBatch(batch)))
+            }
+            // Samples without packets count: there may be hours of them.
+            let begin = firstDue ?? due
+            firstDue = begin
+            bytes += sample.sizeBytes
+            if bytes >= Self.chunkBytes || due.clampedSubtracting(begin) >= Self.chunkNanoseconds {
+                return steps
             }
         }
+        reading.isDrained = true
         return steps
     }
 
@@ -287,11 +432,24 @@ final class RecordingPlayback: Sendable {
         }
     }
 
+    /// The next sample; nil at the end of the reader and at the horizon.
     private static func next(
         _ reading: inout Cursor.Reading
     ) throws(ArchiveError) -> RecordedSample? {
-        if !reading.ahead.isEmpty { return reading.ahead.removeFirst() }
-        return try reading.reader.next()
+        let sample: RecordedSample
+        if !reading.ahead.isEmpty {
+            sample = reading.ahead.removeFirst()
+        } else if let read = try reading.reader.next() {
+            sample = read
+        } else {
+            return nil
+        }
+        if !reading.isComplete, let horizon = reading.horizon, sample.dtsNanoseconds >= horizon {
+            // It is read again.
+            reading.ahead.insert(sample, at: 0)
+            return nil
+        }
+        return sample
     }
 
     /// Applies the parameter sets of another file.

@@ -51,6 +51,10 @@ package struct Cursor<Payload: Sendable>: Sendable {
     private var sentElsewhere: UInt64 = 0
     /// Released records that other collectors than the present one hold, ascending.
     package var held: [HeldRange] = []
+    /// The present collector lacks released records before this one.
+    package var ownFirst: UInt64 = 1
+    /// Records that the log's other cursor reports to be at other collectors, for the next Hello.
+    package var alsoHeld: [HeldRange] = []
     /// Payload bytes of the records that have been sent over the present connection and are not durable.
     private var inFlightBytes = 0
     private let window: RecordWindow
@@ -92,6 +96,7 @@ package struct Cursor<Payload: Sendable>: Sendable {
         goodbye = other.goodbye
         isRetired = other.isRetired
         held = other.held
+        ownFirst = windowEnd
         sentElsewhere = other.highestSent
     }
 
@@ -120,16 +125,12 @@ package struct Cursor<Payload: Sendable>: Sendable {
     package var highestSent: UInt64 { max(fixedUpTo, persisted, mostReceived, sentElsewhere) }
     /// The first number that may be dropped: after all records that a collector may have.
     package var firstDroppable: UInt64 { max(fixedUpTo + 1, sentElsewhere + 1, firstSequence) }
-    /// As much of ``held`` as a Hello has room for: the latest. Records that are kept as well are not stated.
+    /// As much of ``alsoHeld`` and ``held`` as a Hello has room for: the latest. Records that are kept as well are not stated.
     var heldElsewhere: [HeldRange] {
         let first = firstKept
-        return held.compactMap { range in
-            let sequences = range.sequences
-            guard sequences.lowerBound < first else { return nil }
-            return HeldRange(
-                collector: range.collector,
-                sequences: sequences.lowerBound...min(sequences.upperBound, first - 1))
-        }.suffix(WireLimits.heldRanges)
+        var stated: [HeldRange] = []
+        for range in alsoHeld + held { stated.addMissing(of: range, before: first) }
+        return stated.suffix(WireLimits.heldRanges)
     }
 
     // MARK: Adding
@@ -233,9 +234,16 @@ package struct Cursor<Payload: Sendable>: Sendable {
     /// - Parameter collector: its name; nil: there was none.
     package mutating func leave(_ collector: String?) {
         sentElsewhere = max(sentElsewhere, fixedUpTo)
-        let first = (held.last?.sequences.upperBound ?? 0) + 1
-        guard let collector, first <= released else { return }
+        guard let collector else { return }
+        let first = max((held.last?.sequences.upperBound ?? 0) + 1, ownFirst)
+        ownFirst = released + 1
+        guard first <= released else { return }
         noteHeld(first...released, by: collector)
+    }
+
+    /// Records on the present collector's disk; nil: none.
+    package var ownPersisted: ClosedRange<UInt64>? {
+        ownFirst <= persisted ? ownFirst...persisted : nil
     }
 
     /// Adds records after those of ``held``; adjacent ones of the same collector are merged into one range.
@@ -293,6 +301,7 @@ package struct Cursor<Payload: Sendable>: Sendable {
             let first = max(persisted, held.last?.sequences.upperBound ?? 0) + 1
             if let collector, first <= last { noteHeld(first...last, by: collector) }
             persist(through: last)
+            ownFirst = last + 1
         }
         releasable = max(releasable, min(last, persisted))
         released = max(released, min(last, persisted))
@@ -301,6 +310,7 @@ package struct Cursor<Payload: Sendable>: Sendable {
     /// Copies another cursor's state about other collectors.
     package mutating func follow(_ other: Cursor) {
         held = other.held
+        ownFirst = other.ownFirst
         sentElsewhere = max(sentElsewhere, other.sentElsewhere)
     }
 
@@ -310,6 +320,8 @@ package struct Cursor<Payload: Sendable>: Sendable {
     /// has less.
     mutating func resume(_ state: SourceState) {
         let start = max(min(state.persisted, nextSequence - 1), released)
+        // A collector whose disk was replaced, or another one.
+        if state.persisted < released { ownFirst = released + 1 }
         releasable = released
         if start < persisted || lacksRecords(after: start, received: state.received) {
             // Kept records are read again, with their formats.
@@ -390,6 +402,27 @@ package struct Cursor<Payload: Sendable>: Sendable {
     private mutating func release(through sequence: UInt64) {
         releasable = max(releasable, min(sequence, persisted))
         released = max(released, min(releasable, otherReleased ?? .max))
+    }
+}
+
+extension [HeldRange] {
+    /// Adds those records of a range that no other range has. The ranges stay ascending.
+    /// - Parameter limit: the number after the last record to add.
+    fileprivate mutating func addMissing(of range: HeldRange, before limit: UInt64) {
+        var next = range.sequences.lowerBound
+        let end = Swift.min(range.sequences.upperBound + 1, limit)
+        var added: [HeldRange] = []
+        func add(before bound: UInt64) {
+            guard next < bound else { return }
+            added.append(HeldRange(collector: range.collector, sequences: next...bound - 1))
+        }
+        for known in self {
+            add(before: Swift.min(known.sequences.lowerBound, end))
+            next = Swift.max(next, known.sequences.upperBound + 1)
+        }
+        add(before: end)
+        guard !added.isEmpty else { return }
+        self = (self + added).sorted { $0.sequences.lowerBound < $1.sequences.lowerBound }
     }
 }
 

@@ -20,7 +20,7 @@ package struct SessionClock: Hashable, Sendable {
     package var zeroUTCNanoseconds: Int64
     /// On the collector's `CLOCK_MONOTONIC`, nanoseconds.
     package var zeroNanoseconds: Int64
-    /// How far that may be off.
+    /// Maximum error of ``zeroNanoseconds``.
     package var zeroErrorNanoseconds: Int64
     /// Length of its segments.
     package var segmentNanoseconds: Int64

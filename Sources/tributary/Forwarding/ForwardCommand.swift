@@ -56,8 +56,6 @@ struct ForwardCommand: ParsableCommand {
 
     @OptionGroup(title: "Log") var log: LogOptions
 
-    private static let schemes: Set = ["srt", "rtmp", "rtmps", "rtsp", "rtsps", "udp"]
-
     func validate() throws {
         guard ArchiveLayout.isValidName(source) else {
             throw ValidationError("'\(source)' is not a name of a source")
@@ -71,11 +69,12 @@ struct ForwardCommand: ParsableCommand {
     }
 
     func run() throws {
-        let address = try destination()
-        guard let scheme = address.split(separator: ":").first?.lowercased(),
-            Self.schemes.contains(scheme), let format = ContainerFormat(url: address)
-        else {
-            throw UsageError("the destination must begin with srt://, rtmp://, rtsp:// or udp://")
+        let text = try destination()
+        let address: StreamAddress
+        do throws(StreamAddressError) {
+            address = try StreamAddress(parsing: text)
+        } catch {
+            throw UsageError("the destination \(error)")
         }
         let console = log.console
         var logger = Logger(label: "forward") { _ in LineLogHandler(console: console) }
@@ -87,7 +86,8 @@ struct ForwardCommand: ParsableCommand {
         let endpoint = feed ?? "ipc://\(own)"
         CodecLibrary.keepOffTerminal()
         var settings = Forwarder.Settings(
-            source: source, feed: endpoint, destination: .url(address), format: format)
+            source: source, feed: endpoint, destination: .url(address.url),
+            format: address.format)
         if feed != nil {
             settings.security = try keys.security(
                 for: endpoint, source: "forward", watches: true, logger: logger)

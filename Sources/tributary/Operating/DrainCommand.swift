@@ -69,9 +69,9 @@ struct DrainCommand: ParsableCommand {
         }
         let collector = progress.collector.isEmpty ? "the collector" : oneLine(progress.collector)
         if cancel { return print("\(collector) admits agents again") }
-        print("\(collector) is drained: every agent with another collector has gone there")
+        print("\(collector) is drained: every agent with a further collector has gone there")
         for source in progress.staying {
-            print("  \(oneLine(source)) stays: its agent has no other")
+            print("  \(oneLine(source)) stays: its agent has no further collector to go to")
         }
     }
 

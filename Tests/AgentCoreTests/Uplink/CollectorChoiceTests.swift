@@ -101,7 +101,7 @@ private let second: Int64 = 1_000_000_000
         choice.advance(now: 0)
         #expect(choice.pauseMilliseconds == 0)
         // One that another cursor uses is not tried.
-        choice.excluded = "b"
+        choice.excluded = ["b"]
         choice.advance(now: 0)
         #expect(choice.pauseMilliseconds == 100)
     }
@@ -146,7 +146,7 @@ private let second: Int64 = 1_000_000_000
     @Test func `of two collectors, the second one is no choice where it records the same`() {
         var choice = CollectorChoice(["a", "b", "c"], source: "camera", present: nil)
         let order = choice.collectors
-        choice.excluded = order[1]
+        choice.excluded = [order[1]]
         choice.advance(now: 0, isRefused: true)
         #expect(choice.present == order[2] && !choice.isLastResort)
         choice.advance(now: 0, isRefused: true)
@@ -182,6 +182,7 @@ private let second: Int64 = 1_000_000_000
                 HeldRange(collector: "tcp://a:5550", sequences: 10...400),
             ]
         ]
+        note.ownFirst = [SpoolID(high: 1, low: 2): .init(first: 1, second: 401)]
         note.session = CollectorNote.Session(
             clock: SessionClock(
                 session: "2026-11-20T22-40-00.000Z", zeroUTCNanoseconds: 5, zeroNanoseconds: -6,

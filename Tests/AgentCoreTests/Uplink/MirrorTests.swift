@@ -68,7 +68,10 @@ private struct MirroredAgent {
     }
 
     var first: String { backlog.endpoint }
-    var mirror: String { Self.endpoints.first { $0 != backlog.endpoint } ?? "" }
+    /// Without a second collector, the other endpoint.
+    var mirror: String {
+        backlog.mirrorStatus?.collector ?? ends.keys.sorted().first { $0 != backlog.endpoint } ?? ""
+    }
 
     mutating func connect() {
         open(first)
@@ -105,6 +108,28 @@ private struct MirroredAgent {
             pass()
             persist(first)
         }
+    }
+
+    /// A collector is started again with an empty disk.
+    mutating func replaceDisk(of endpoint: String) {
+        var settings = CollectorLinkSettings(software: "collector")
+        settings.name = Self.name(of: endpoint)
+        settings.mirrored = true
+        let peers = ends[endpoint]?.peers ?? 0
+        ends[endpoint] = End(link: CollectorLink(settings: settings), peers: peers)
+    }
+
+    static func name(of endpoint: String) -> String { String(endpoint.dropFirst(6).prefix(1)) }
+
+    /// Both collectors persist records of a second.
+    mutating func recordAtBoth(sizeBytes: Int = 100) {
+        for _ in 0..<10 {
+            capture(sizeBytes: sizeBytes)
+            pass()
+            persist(first)
+            persist(mirror)
+        }
+        for _ in 0..<30 { pass() }
     }
 
     mutating func loseMirror() {
@@ -487,6 +512,122 @@ struct MirrorTests {
         #expect(second?.collectors == 2)
         // There is no third one to go to.
         #expect(second?.hasOthers == false)
+    }
+
+    @Test func `a Hello to a collector with a new disk states the records of the other one`() throws
+    {
+        var agent = try connected()
+        agent.recordAtBoth()
+        let (former, replaced) = (agent.first, agent.mirror)
+        agent.loseMirror()
+        agent.replaceDisk(of: replaced)
+        agent.connectMirror()
+        agent.pass()
+        var offer = try #require(agent.hellos[replaced]?.last?.sources.first)
+        let last = offer.firstSequence - 1
+        #expect(last == 10)
+        #expect(
+            offer.held == [HeldRange(collector: MirroredAgent.name(of: former), sequences: 1...10)])
+        // Then the other disk: the first ten records are at no collector.
+        agent.recordAtBoth()
+        agent.replaceDisk(of: former)
+        agent.connect()
+        agent.pass()
+        offer = try #require(agent.hellos[former]?.last?.sources.first)
+        #expect(offer.firstSequence == 21)
+        #expect(
+            offer.held == [
+                HeldRange(collector: MirroredAgent.name(of: replaced), sequences: 11...20)
+            ])
+    }
+
+    @Test func `records at the other collector are known after a restart of the agent`() throws {
+        var agent = try connected()
+        agent.recordAtBoth(sizeBytes: 300_000)
+        let replaced = agent.mirror
+        agent.loseMirror()
+        agent.replaceDisk(of: replaced)
+        agent.connectMirror()
+        agent.recordAtBoth(sizeBytes: 300_000)
+        agent.capture()
+        let former = agent.first
+        var again = try MirroredAgent(disk: disk)
+        again.replaceDisk(of: former)
+        again.connect()
+        again.pass()
+        #expect(again.first == former && again.mirror == replaced)
+        let offer = try #require(again.hellos[former]?.last?.sources.first)
+        // The files of older records are deleted; the first ten records are at the former collector only.
+        #expect(offer.firstSequence > 11)
+        let held = 11...max(11, offer.firstSequence - 1)
+        #expect(
+            offer.held == [
+                HeldRange(collector: MirroredAgent.name(of: replaced), sequences: held)
+            ])
+    }
+
+    @Test func `one collector at two addresses counts once`() throws {
+        var agent = try MirroredAgent(disk: disk, endpoints: ["tcp://a:1", "tcp://a:2"])
+        agent.connect()
+        for _ in 0..<60 { agent.pass() }
+        agent.capture(10)
+        agent.pass()
+        agent.persist(agent.first)
+        agent.connectMirror()
+        let spool = try #require(agent.hellos[agent.first]?.last?.spool)
+        agent.ends[agent.mirror]?.archive.persisted[spool] = 10
+        for _ in 0..<10 { agent.pass() }
+        #expect(!agent.backlog.isMirrored)
+        #expect(agent.logs.filter { $0.contains("lead to a;") }.count == 1)
+        let term = agent.backlog.term
+        // The next Hello says so, and the agent is not sent away.
+        agent.connect()
+        for _ in 0..<100 { agent.pass() }
+        let hello = try #require(agent.hellos[agent.first]?.last)
+        #expect(hello.collectors == 1 && !hello.hasOthers)
+        #expect(!agent.backlog.isMirrored && agent.backlog.term == term)
+        #expect(agent.logs.filter { $0.contains("lead to a;") }.count == 1)
+    }
+
+    @Test func `another address of the first collector is left for another collector`() throws {
+        var agent = try MirroredAgent(
+            disk: disk, endpoints: ["tcp://a:1", "tcp://a:2", "tcp://b:1"])
+        agent.connect()
+        for _ in 0..<60 { agent.pass() }
+        if agent.first == "tcp://b:1" {
+            // The two addresses are then the second collector's.
+            agent.connectMirror()
+            for _ in 0..<10 { agent.pass() }
+            #expect(agent.mirror.hasPrefix("tcp://a"))
+            return
+        }
+        for _ in 0..<10 where agent.mirror != "tcp://b:1" {
+            agent.connectMirror()
+            for _ in 0..<10 { agent.pass() }
+        }
+        #expect(agent.mirror == "tcp://b:1")
+        agent.connectMirror()
+        for _ in 0..<30 { agent.pass() }
+        #expect(agent.backlog.isMirrorFlowing)
+        // The second address is no alternative while the collector is silent.
+        agent.loseMirror()
+        for _ in 0..<100 { agent.pass() }
+        #expect(agent.mirror == "tcp://b:1")
+    }
+
+    @Test func `a connected collector that persists nothing is named after ten seconds`() throws {
+        var agent = try connected()
+        agent.recordAtBoth()
+        for _ in 0..<150 {
+            agent.capture()
+            agent.pass()
+            agent.persist(agent.first)
+        }
+        let lines = agent.logs.filter { $0.contains("records are at one collector only") }
+        #expect(lines.count == 1)
+        let name = MirroredAgent.name(of: agent.mirror)
+        #expect(
+            lines.first?.contains("\(name) is connected, and puts nothing on its disk") ?? false)
     }
 
     @Test func `an agent with one collector warns that records are at one only`() throws {

@@ -49,6 +49,18 @@ import TestRecordings
         #expect(error == .noURL(entry.file) && !"\(error)".contains("secret"))
     }
 
+    /// They were tried forever.
+    @Test(arguments: ["udp://secret", "srt://:9000", "rtmp://secret:99999/app/secret"])
+    func `a URL without host or port, or with an invalid port, is refused`(text: String) throws {
+        let entry = try entry(text)
+        let error = try #require(throws: ForwardEntryError.self) { try entry.check() }
+        guard case .badURL(entry.file, _) = error else {
+            Issue.record("\(error)")
+            return
+        }
+        #expect(!"\(error)".contains("secret"))
+    }
+
     @Test func `a file that is missing, or that others can read, is refused`() throws {
         let entry = try entry("udp://127.0.0.1:5000", mode: 0o640)
         let error = try #require(throws: ForwardEntryError.self) { try entry.check() }

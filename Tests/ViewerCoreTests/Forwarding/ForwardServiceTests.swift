@@ -124,6 +124,16 @@ private final class FakeProcesses: Sendable {
         #expect(ForwardProcess(program, try ForwardEntry("stage=/x")).run { _ in } == reason)
     }
 
+    @Test func `the end of a process is noticed while another one holds its output open`() throws {
+        let (program, directory) = try program(
+            "sleep 20 & echo 'tributary: no file: give one' >&2; exit 1")
+        defer { withExtendedLifetime(directory) {} }
+        let began = ContinuousClock.now
+        let reason = ForwardProcess(program, try ForwardEntry("stage=/x")).run { _ in }
+        #expect(reason == "no file: give one")
+        #expect(ContinuousClock.now - began < .seconds(15))
+    }
+
     @Test func `a process that is stopped before its start is not started`() throws {
         let (program, directory) = try program("echo started")
         defer { withExtendedLifetime(directory) {} }

@@ -37,6 +37,40 @@ import TestRecordings
         #expect(try end(age: 9) == 20_000_000_000)
     }
 
+    /// An agent that was killed leaves its file open: its last picture was the newest one for ever.
+    @Test func `a growing file whose end is long before the present is not being recorded`()
+        throws
+    {
+        try open(paths[1])
+        #expect(try end(ofGrowing: 21) == 20_000_000_000)
+        #expect(try end(ofGrowing: 30) == 20_000_000_000)
+        #expect(try end(ofGrowing: 31) == nil)
+        #expect(try end(ofGrowing: 3_600) == nil)
+    }
+
+    /// - Parameter present: seconds of session time.
+    private func end(ofGrowing present: Int64) throws -> Int64? {
+        let library = try RecordingLibrary(
+            ArchiveReference(directory: archive.layout.root), isReadOnly: true
+        ) { _ in }
+        // A collector runs.
+        let lock = try #require(try ArchiveLock.take(archive.layout))
+        defer { withExtendedLifetime(lock) {} }
+        return try library.presentEnd(
+            of: "camera", in: "s", remembering: memory,
+            now: SmallArchive.zero.nanoseconds + present * 1_000_000_000)
+    }
+
+    /// Makes a finished file one that grows: it has 'free' instead of the index after 'ftyp'.
+    private func open(_ path: String) throws {
+        var bytes = try FileSystem.read(path, limit: 1 << 20)
+        let start = bytes[..<4].reduce(0) { $0 << 8 | Int($1) }
+        bytes.replaceSubrange(
+            start..<(start + 16),
+            with: [0, 0, 0, 16] + Array("free".utf8) + [UInt8](repeating: 0, count: 8))
+        try FileSystem.replace(path, with: bytes)
+    }
+
     @Test func `a source whose files have not changed for long is not being recorded`() throws {
         #expect(try end(age: 11) == nil)
         #expect(try end(of: "other", age: 0) == nil)

@@ -1,4 +1,6 @@
 import Accounts
+import Dispatch
+import Glibc
 import Media
 import RTSPServer
 import Synchronization
@@ -261,6 +263,53 @@ private struct Stage {
         #expect(await other.source.description(now: 0) == nil)
     }
 
+    /// The ways in which a source without clients is closed: room for another one, time, and the end of its last use.
+    enum Closing: CaseIterable {
+        case room
+        case time
+        case lastUse
+
+        /// - Parameter now: later with each call.
+        func act(on source: LiveSource, now: Int64) {
+            switch self {
+            case .room: source.closeIfIdle()
+            case .time: source.take(.beat, now: now)
+            case .lastUse: _ = source.use()
+            }
+        }
+    }
+
+    @Test(arguments: Closing.allCases)
+    func `a source is not closed as idle once a client uses it`(closing: Closing) throws {
+        let hub = LiveHub()
+        let closedInUse = Atomic(0)
+        for _ in 0..<100 {
+            var stage = Stage(hub: hub)
+            // Otherwise the end of any use closes it.
+            if closing != .lastUse { try stage.send(1) }
+            let source = stage.source
+            let begun = Atomic(0)
+            DispatchQueue.concurrentPerform(iterations: 2) { index in
+                begun.add(1, ordering: .relaxed)
+                // On one thread, the other one begins after this one.
+                for _ in 0..<1_000 where begun.load(ordering: .relaxed) < 2 { sched_yield() }
+                for number in 0..<1_000 {
+                    if index == 0 {
+                        closing.act(on: source, now: (1 << 61) + Int64(number) * 60_000_000_000)
+                        if source.isOver { return }
+                    } else {
+                        guard let use = source.use() else { return }
+                        for _ in 0..<20 where source.isOver {
+                            closedInUse.add(1, ordering: .relaxed)
+                            break
+                        }
+                        withExtendedLifetime(use) {}
+                    }
+                }
+            }
+        }
+        #expect(closedInUse.load(ordering: .relaxed) == 0)
+    }
 }
 
 /// The sources of all clients.

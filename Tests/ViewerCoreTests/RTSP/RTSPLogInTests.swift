@@ -68,4 +68,12 @@ import Testing
         // Sound that lies before the last picture is due at once.
         #expect(pace.due(121 * second, now: 9) == 7)
     }
+
+    @Test func `after waiting for a recording that grows, samples are not sent all at once`() {
+        var pace = RecordingPace()
+        #expect(pace.due(0, now: 0) == 0)
+        pace.restart()
+        #expect(pace.due(1, now: 100) == 100)
+        #expect(pace.due(2, now: 100) == 101)
+    }
 }

@@ -1,7 +1,9 @@
 import Accounts
 import Archive
+import Foundation
 import Library
 import Logging
+import MP4
 import Media
 import NIOEmbedded
 import Recordings
@@ -29,8 +31,64 @@ private final class PlaybackScene: Sendable {
             threads: ReadingThreads())
     }
 
+    /// Writes sound from second 10 to second 20 in place of a file.
+    func replaceWithSound(_ path: String) throws {
+        try FileManager.default.removeItem(atPath: path)
+        let format = TrackFormat.audio(
+            .aac(configuration: [0x11, 0x90], sampleRate: 48_000, channels: 2))
+        let writer = try SegmentWriter(
+            path: path,
+            plan: SegmentPlan(
+                originNanoseconds: 10 * second,
+                tracks: [.init(format: format, originTicks: 480_000, shiftTicks: 0)]),
+            sessionZero: SmallArchive.zero)
+        let samples = (0..<500).map { packet in
+            let ticks = 480_000 + Int64(packet) * 960
+            return PlannedSample(
+                sizeBytes: 3, dts: ticks, pts: ticks, duration: 960, flags: .keyframe,
+                agentDTSNanoseconds: 10 * second + Int64(packet) * second / 50,
+                appliedOffsetNanoseconds: 0)
+        }
+        let bytes = [UInt8](repeating: 7, count: 1_500)
+        try writer.append(
+            FragmentPlan(
+                context: FragmentContext(
+                    spool: SmallArchive.spool, epoch: EpochID(high: 2, low: 2),
+                    clock: FragmentRecord.Clock(
+                        offsetNanoseconds: 0, boundNanoseconds: 0, skewPartsPerBillion: 0),
+                    collectorZeroNanoseconds: 0),
+                pieces: [
+                    PlannedPiece(
+                        payload: ArrayPayload(bytes), range: 0..<bytes.count,
+                        digest: Digest(of: bytes),
+                        runs: [PlannedRun(track: .audio, firstSequence: 11, samples: samples)])
+                ]))
+        try writer.finish()
+    }
+
     func open(_ session: String = "one", from: String? = nil) async throws -> RecordingPlayback {
         try await RecordingPlayback.open("camera", in: session, from: from, for: owner, at: site)
+    }
+
+    func setComplete(_ isComplete: Bool, _ session: String) throws {
+        let path = archive.layout.manifest(session)
+        var manifest = try SessionManifest.read(path)
+        manifest.sources[0].isComplete = isComplete
+        try FileSystem.replace(path, with: manifest.encoded())
+    }
+
+    /// The next pictures, in seconds, until playback waits or ends.
+    func steps(
+        _ playback: RecordingPlayback, _ cursor: RecordingPlayback.Cursor
+    ) async throws -> [(picture: Int64, isAfterWait: Bool)] {
+        var found: [(picture: Int64, isAfterWait: Bool)] = []
+        var isBegun = false
+        while let steps = try await playback.next(cursor) {
+            if steps.isEmpty, isBegun { break }
+            isBegun = isBegun || !steps.isEmpty
+            found += steps.map { ($0.positionNanoseconds / second, $0.isAfterWait) }
+        }
+        return found
     }
 
     /// Sends everything of a range; session times of its pictures, in seconds.
@@ -38,12 +96,11 @@ private final class PlaybackScene: Sendable {
         let cursor = try await playback.seek(to: range)
         _ = playback.begin(cursor)
         var times: [Int64] = []
-        while true {
-            let steps = try await playback.next(cursor)
-            if steps.isEmpty { return times }
+        while let steps = try await playback.next(cursor) {
             for step in steps { playback.note(sent: step) }
             times += steps.map { $0.positionNanoseconds / second }
         }
+        return times
     }
 }
 
@@ -72,7 +129,8 @@ private final class PlaybackScene: Sendable {
         let long = try await playback.seek(to: .from(17 * second, until: 30 * second))
         #expect(playback.begin(long).endNanoseconds == 18 * second)
         #expect(try await scene.send(playback, range) == [6, 7])
-        #expect(try await scene.send(playback, .unspecified) == [7])
+        // The last pictures were repeated, whenever the end was reached.
+        #expect(try await scene.send(playback, .unspecified) == Array(7...19))
         try await scene.site.threads.stop()
     }
 
@@ -85,7 +143,7 @@ private final class PlaybackScene: Sendable {
             let cursor = try await playback.seek(to: range)
             _ = playback.begin(cursor)
             let steps = try await playback.next(cursor)
-            playback.note(sent: try #require(steps.first))
+            playback.note(sent: try #require(steps?.first))
             let next = try await playback.seek(to: .unspecified)
             #expect(next.startNanoseconds == Int64(start) * second)
         }
@@ -97,12 +155,12 @@ private final class PlaybackScene: Sendable {
         let playback = try await scene.open()
         let cursor = try await playback.seek(to: .from(16 * second, until: nil))
         _ = playback.begin(cursor)
-        #expect(try await playback.next(cursor).first?.positionNanoseconds == 16 * second)
+        #expect(try await playback.next(cursor)?.first?.positionNanoseconds == 16 * second)
         let error = await #expect(throws: Problem.self) {
             _ = try await playback.seek(to: .from(1_000 * second, until: nil))
         }
         #expect(error.map { RTSPService.status(of: $0) } == .invalidRange)
-        #expect(try await playback.next(cursor).first?.positionNanoseconds == 18 * second)
+        #expect(try await playback.next(cursor)?.first?.positionNanoseconds == 18 * second)
         try await scene.site.threads.stop()
     }
 
@@ -123,6 +181,61 @@ private final class PlaybackScene: Sendable {
                 "\(isComplete)")
         }
         withExtendedLifetime(lock) {}
+        try await scene.site.threads.stop()
+    }
+
+    /// The files that were known at the start were played, and then the end was reported.
+    @Test func `playback of a recording that grows continues until its source is complete`()
+        async throws
+    {
+        let layout = scene.archive.layout
+        let paths = try scene.archive.addSession("two", segments: 2, state: .recording)
+        try scene.setComplete(false, "two")
+        let aside = "\(layout.root)/aside"
+        try FileManager.default.moveItem(atPath: paths[1], toPath: aside)
+        let lock = try #require(try ArchiveLock.take(layout))
+        let playback = try await scene.open("two")
+        let cursor = try await playback.seek(to: .from(0, until: nil))
+        _ = playback.begin(cursor)
+        // The end may have only one of the tracks.
+        #expect(try await scene.steps(playback, cursor).map(\.picture) == Array(0...6))
+        try FileManager.default.moveItem(atPath: aside, toPath: paths[1])
+        let more = try await scene.steps(playback, cursor)
+        #expect(more.map(\.picture) == Array(7...16))
+        #expect(more.map(\.isAfterWait) == [true] + Array(repeating: false, count: 9))
+        try scene.setComplete(true, "two")
+        #expect(try await scene.steps(playback, cursor).map(\.picture) == Array(17...19))
+        #expect(try await playback.next(cursor)?.count == nil)
+        withExtendedLifetime(lock) {}
+        try await scene.site.threads.stop()
+    }
+
+    @Test func `a range of a recording that grows ends at its end`() async throws {
+        let layout = scene.archive.layout
+        try scene.archive.addSession("two", segments: 2, state: .recording)
+        try scene.setComplete(false, "two")
+        let lock = try #require(try ArchiveLock.take(layout))
+        let playback = try await scene.open("two")
+        let range = PlayRange.from(4 * second, until: 6 * second)
+        #expect(try await scene.send(playback, range) == [4, 5])
+        withExtendedLifetime(lock) {}
+        try await scene.site.threads.stop()
+    }
+
+    @Test func `sound without a description is skipped half a second at a time`() async throws {
+        let paths = try scene.archive.addSession("three", segments: 3)
+        try scene.replaceWithSound(paths[1])
+        let playback = try await scene.open("three")
+        let cursor = try await playback.seek(to: .from(9 * second, until: nil))
+        _ = playback.begin(cursor)
+        var positions: [[Int64]] = []
+        while let steps = try await playback.next(cursor) {
+            positions.append(steps.map { $0.positionNanoseconds / second })
+        }
+        // Ten seconds of sound are twenty parts.
+        #expect(positions.first == [9])
+        #expect((18...22).contains(positions.count { $0.isEmpty }), "\(positions)")
+        #expect(positions.flatMap { $0 } == [9] + Array(20...29))
         try await scene.site.threads.stop()
     }
 

@@ -21,14 +21,14 @@ struct OfferedSession: Hashable, Sendable {
     var collector: String
     /// The session's zero on this collector's monotonic clock, nanoseconds.
     var zeroNanoseconds: Int64
-    /// How far that may be off: the other collector's error of zero, half the round trip of the agent's exchange with it, and this
-    /// collector's bound of the agent's clock at that moment.
+    /// Maximum error of ``zeroNanoseconds``: the other collector's error of zero, half the round trip of the agent's exchange
+    /// with it, and this collector's bound of the agent's clock at that moment.
     var errorNanoseconds: Int64
     var means: Means
 
     /// Segment durations that a collector accepts.
     private static let segments: ClosedRange<Int64> = 1_000_000_000...86_400_000_000_000
-    /// An offer that is less exact is of no use.
+    /// Maximum error of an offer that is used.
     private static let largestErrorNanoseconds: Int64 = 5_000_000_000
     /// How far the collectors' wall clocks may be apart.
     private static let wallToleranceNanoseconds: Int64 = 86_400_000_000_000
@@ -124,7 +124,7 @@ struct OfferedSession: Hashable, Sendable {
         return "\(what), to within \((errorNanoseconds + 999) / 1_000) µs"
     }
 
-    /// How another session lies to it.
+    /// The position of another session on this session's timeline, as an attachment.
     /// - Parameters:
     ///   - zero: the other one's, on this collector's monotonic clock.
     ///   - error: the maximum error of that.
@@ -162,7 +162,7 @@ extension SessionManifest {
 }
 
 extension SessionRecorder {
-    /// The session of another collector that the held sources come from, if this one can go on with it.
+    /// The session in which another collector recorded the held sources, if this collector can continue it.
     func offeredSession(at now: Instant) -> OfferedSession? {
         waitingIntroductions.compactMap { OfferedSession($0, clocks: clocks, at: now) }
             .filter { !isTaken($0.clock.session) }
@@ -172,7 +172,7 @@ extension SessionRecorder {
             }
     }
 
-    /// Writes down how this session lies to the one in which another collector recorded a source, once.
+    /// Adds a ledger line, once, with this session's offset from the one in which another collector recorded a source.
     mutating func relate(_ name: String, at now: Instant) -> [Action] {
         guard let zero = sessionZero, let session = sessionName,
             let introduction = sources[name]?.value.introduction,
