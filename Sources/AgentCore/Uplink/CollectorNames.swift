@@ -1,6 +1,9 @@
 import Media
 
-/// Names that collectors have announced, by endpoint. Two endpoints with one name are addresses of one collector, which has one disk.
+/// Names that collectors have announced, by endpoint. Two endpoints with one name and one port are addresses of one collector, which
+/// has one disk.
+///
+/// The name of the box itself does not count: it is the default of all collectors that run on the box.
 struct CollectorNames: Sendable {
     /// An address may lead to another collector later: after this time, it is tried again.
     static let validNanoseconds: Int64 = 3_600_000_000_000
@@ -10,7 +13,10 @@ struct CollectorNames: Sendable {
         var nanoseconds: Int64
     }
 
+    private let boxName: String
     private var entries: [String: Entry] = [:]
+
+    init(boxName: String) { self.boxName = boxName }
 
     /// - Parameters:
     ///   - name: as announced; empty: the collector has none, and is not recognised.
@@ -25,7 +31,14 @@ struct CollectorNames: Sendable {
     /// Whether two endpoints are addresses of one collector, by their last announced names.
     func areOne(_ endpoint: String, _ other: String) -> Bool {
         let name = name(of: endpoint)
-        return endpoint == other || !name.isEmpty && name == self.name(of: other)
+        return endpoint == other
+            || !name.isEmpty && name != boxName && name == self.name(of: other)
+                && Self.port(of: endpoint) == Self.port(of: other)
+    }
+
+    /// The port of a `tcp://` endpoint; nil: it has none.
+    private static func port(of endpoint: String) -> Int? {
+        endpoint.split(separator: ":").last.flatMap { Int($0) }
     }
 
     /// The endpoint, and those of `collectors` that are known to be other addresses of its collector.

@@ -94,7 +94,7 @@ struct Delivery<Payload: SpooledPayload>: Sendable {
     private var hasToReconnect = false
     private var choice: CollectorChoice
     private var note = CollectorNote()
-    private var names = CollectorNames()
+    private var names: CollectorNames
     /// The reason for leaving the previous collector.
     private var moved: String?
     /// The last persisted record of the connected spool, at a collector that is a last resort.
@@ -123,6 +123,7 @@ struct Delivery<Payload: SpooledPayload>: Sendable {
         makeIdentity: @escaping @Sendable () -> SpoolID
     ) {
         self.settings = settings
+        names = CollectorNames(boxName: settings.agentName)
         log = RecordLog(
             disk: disk, memoryLimitBytes: settings.memoryLimitBytes, formats: formats)
         self.epoch = epoch

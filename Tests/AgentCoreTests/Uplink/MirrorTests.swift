@@ -567,7 +567,7 @@ struct MirrorTests {
     }
 
     @Test func `one collector at two addresses counts once`() throws {
-        var agent = try MirroredAgent(disk: disk, endpoints: ["tcp://a:1", "tcp://a:2"])
+        var agent = try MirroredAgent(disk: disk, endpoints: ["tcp://a:1", "tcp://a2:1"])
         agent.connect()
         for _ in 0..<60 { agent.pass() }
         agent.capture(10)
@@ -591,7 +591,7 @@ struct MirrorTests {
 
     @Test func `another address of the first collector is left for another collector`() throws {
         var agent = try MirroredAgent(
-            disk: disk, endpoints: ["tcp://a:1", "tcp://a:2", "tcp://b:1"])
+            disk: disk, endpoints: ["tcp://a:1", "tcp://a2:1", "tcp://b:1"])
         agent.connect()
         for _ in 0..<60 { agent.pass() }
         if agent.first == "tcp://b:1" {
