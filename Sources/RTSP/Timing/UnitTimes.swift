@@ -203,9 +203,15 @@ package struct UnitTimes: Sendable {
             if ticks > 0, ticks < after?.ticks ?? .max { after = (ticks, own.pts) }
         }
         var time = time
-        if let before, let after, before.pts < after.pts, time <= before.pts || time >= after.pts {
+        if depth > 0, let before, let after, before.pts < after.pts,
+            time <= before.pts || time >= after.pts
+        {
             let ticks = Int128(-before.ticks) * Int128(after.pts - before.pts)
-            time = before.pts + Int64(clamping: ticks / Int128(after.ticks - before.ticks))
+            let between =
+                before.pts + Int64(clamping: ticks / Int128(after.ticks - before.ticks))
+            // A larger difference is a timestamp that was set back.
+            let limit = 2 * Int64(depth + 1) * duration
+            if (time - between).magnitude <= limit.magnitude { time = between }
         }
         recent.append((timestamp, time))
         if recent.count > Self.mostReordered { recent.removeFirst() }
