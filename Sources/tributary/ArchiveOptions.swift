@@ -156,7 +156,7 @@ enum OneArchive {
         ) { Program.complain($0) }
     }
 
-    /// What is wrong with one or several archives, all of which have to be directories.
+    /// The error of one or several archives, all of which must be directories.
     static func flaw(ofDirectories archives: [String]) -> String? {
         if let archive = archives.first(where: StoreAddress.isAddress) {
             return

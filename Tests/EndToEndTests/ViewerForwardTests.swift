@@ -60,7 +60,7 @@ extension EndToEnd {
         private func processes(with file: String) throws -> [pid_t] {
             try FileManager.default.contentsOfDirectory(atPath: "/proc").compactMap { pid_t($0) }
                 .filter { id in
-                    // It may end meanwhile.
+                    // It may have ended.
                     let line = FileManager.default.contents(atPath: "/proc/\(id)/cmdline")
                     let words = String(decoding: line ?? Data(), as: UTF8.self).split(
                         separator: "\0")

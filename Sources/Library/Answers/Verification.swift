@@ -127,9 +127,13 @@ extension MergedStore {
                 }.map(\.name).sorted(by: >)
                 // A damaged description is not the only one.
                 for name in names.prefix(Self.descriptionsRead) {
-                    guard let manifest = try? SessionManifest(name, in: store) else { continue }
-                    if let collector = manifest.collector { collectors.insert(collector) }
-                    break
+                    do throws(ArchiveError) {
+                        let manifest = try SessionManifest(name, in: store)
+                        if let collector = manifest.collector { collectors.insert(collector) }
+                        break
+                    } catch {
+                        if error.isForStore { throw error }
+                    }
                 }
             } catch {
                 if error.isForStore { throw error }

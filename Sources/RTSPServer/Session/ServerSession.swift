@@ -98,7 +98,7 @@ package struct ServerSession: Sendable {
     private var budget = RequestBudget()
     private var phase = Phase.ready
     private var granted: Granted?
-    /// The last wish that was granted. TEARDOWN keeps it.
+    /// The last granted request. TEARDOWN keeps it.
     private var grantedWish: Wish?
     private var transports: [Int: ClientTransport] = [:]
     private var playing = Playing.not

@@ -14,7 +14,7 @@ package struct ForwardProgram: Hashable, Sendable {
     /// The archive or the feed, and keys.
     let options: [String]
 
-    /// The program beside the running one.
+    /// The program `tributary` in the directory of the running one.
     package init(options: [String]) throws(ViewerError) {
         guard let own = Self.ownPath else {
             throw .cannotForward(reason: "/proc is not mounted: mount it")

@@ -263,7 +263,7 @@ struct DrainedCollectorsTests {
         agent.drain(other)
         agent.record(seconds: 5)
         #expect(agent.backlog.isFlowing)
-        // No changes to and fro, each of which would raise the term.
+        // No alternating changes: each would raise the term.
         let term = agent.backlog.term
         let last = agent.first
         let returned = agent.ends[last]?.link.returnedSources

@@ -14,6 +14,8 @@ struct NetworkGap {
     private var dropped = 0
     /// Whether nothing arrives and no other cause is known: delayed samples may then cancel the gap.
     var isSilence = false
+    /// Silence is recorded for it: late samples do not end it as if it had not been.
+    var isFilled = false
 
     init(_ hole: StreamHole, startNanoseconds: Int64) {
         self.startNanoseconds = startNanoseconds
@@ -54,9 +56,9 @@ struct NetworkGap {
 
     /// Audio of the gap has arrived after silence was recorded for it.
     mutating func noteLateSound() {
-        if reason != nil {
-            reason = "the camera's sound came too late: silence is recorded in its place"
-        }
+        let late = "the camera's sound arrived after silence was recorded for its time"
+        reason = isSilence ? late : reason.map { "\($0); \(late)" }
+        isSilence = false
     }
 
     /// Counts a received access unit that could not be used.

@@ -235,14 +235,14 @@ struct NetworkProgress {
         guard let silenceNanoseconds else { return }
         let isMissing = time.clampedSubtracting(dueNanoseconds) >= silenceNanoseconds
         if gap == nil, isMissing { miss(.deviceLost, silence) }
-        if gap?.isSilence == true, !isMissing { gap = nil }
+        if gap?.isSilence == true, gap?.isFilled == false, !isMissing { gap = nil }
     }
 
     /// Silence is recorded for the gap: delayed samples no longer cancel it.
-    mutating func keepGap() { gap?.isSilence = false }
+    mutating func keepGap() { gap?.isFilled = true }
 
     /// Audio has arrived after silence was recorded for it.
-    mutating func noteLateSound() { gap?.noteLateSound() }
+    mutating func noteLateSound() { if gap?.isFilled == true { gap?.noteLateSound() } }
 
     /// Starts a loss while nothing arrives.
     private mutating func watchSilence(_ now: Int64) {
