@@ -91,10 +91,15 @@ struct CollectorChoice: Hashable, Sendable {
         lastResortSince = nil
     }
 
+    /// Whether all collectors have been tried since one accepted records.
+    var isRepeating: Bool { rounds > 0 }
+
+    /// Times that all collectors have been tried since one accepted records.
+    private var rounds: Int { vainSelections / max(1, collectors.count { !excluded.contains($0) }) }
+
     /// Delay before the connection to the present one: each change of collector is written to the disk, so collectors that all
     /// decline are not tried as fast as they answer.
     var pauseMilliseconds: Int64 {
-        let rounds = vainSelections / max(1, collectors.count { !excluded.contains($0) })
         guard rounds > 0 else { return 0 }
         return min(Self.longestPauseMilliseconds, Self.firstPauseMilliseconds << min(rounds - 1, 8))
     }

@@ -750,6 +750,8 @@ extension Delivery {
     ) -> [Action] {
         noteSession(isLeaving: true)
         let former = choice.present
+        // A line for each collector; then ``AgentLink`` logs that all are unavailable, less and less often.
+        let level = choice.isRepeating ? LinkLog.Level.debug : .warning
         isBetweenSenders = false
         let ending = perform(senders[0].link.disconnected(now: now), now: now)
         choice.advance(now: now, isRefused: isRefused)
@@ -758,8 +760,7 @@ extension Delivery {
         if mirror != nil { for seat in seats { self[seat].link.cursors[0].rewind() } }
         moved = "\(former): \(reason)"
         while let text = moved, text.utf8.count > WireLimits.textBytes { moved?.removeLast() }
-        log.note(
-            .warning, "leaving the collector at \(former): \(reason); trying \(choice.present)")
+        log.note(level, "leaving the collector at \(former): \(reason); trying \(choice.present)")
         return ending.filter { !$0.isReconnection } + takeNotices()
             + [.reconnect(afterMilliseconds: choice.pauseMilliseconds)]
     }
@@ -1465,14 +1466,15 @@ extension Delivery {
     private mutating func moveMirror(
         because reason: String, isRefused: Bool = false, now: Int64
     ) -> [Action] {
-        guard let former = mirror?.choice.present else { return [] }
+        guard let choice = mirror?.choice else { return [] }
+        let level = choice.isRepeating ? LinkLog.Level.debug : .warning
         mirror?.choice.advance(now: now, isRefused: isRefused)
         disconnectMirror(pauseMilliseconds: mirror?.choice.pauseMilliseconds ?? 0, now: now)
         for seat in seats { self[seat].mirror?.cursors[0].rewind() }
         exclude(now: now)
         log.note(
-            .warning,
-            "leaving the second collector at \(former): \(reason); trying \(mirror?.choice.present ?? "")"
+            level,
+            "leaving the second collector at \(choice.present): \(reason); trying \(mirror?.choice.present ?? "")"
         )
         return takeNotices()
     }
@@ -1575,9 +1577,15 @@ extension Delivery {
                 replaceFailedMirror()
                 mirror?.actions.append(
                     .reconnect(afterMilliseconds: MirrorLane<Payload>.refusedMilliseconds))
-            case .reconnect:
+            case .reconnect(let pause):
+                let isAtRest =
+                    mirrorSeat.flatMap { self[$0].mirror?.cursors[0].awaitsOther } ?? false
                 mirror?.connected = nil
-                mirror?.actions.append(action)
+                mirror?.actions.append(
+                    isAtRest
+                        ? .reconnect(
+                            afterMilliseconds: max(pause, MirrorLane<Payload>.refusedMilliseconds))
+                        : action)
             case .send:
                 mirror?.actions.append(action)
             case .command(var command):

@@ -261,18 +261,21 @@ extension UplinkLoop {
     }
 
     private var givenUp: String {
+        let stay = isKept ? "stay in \(delivery.storage?.path ?? "")" : "are lost here"
+        if delivery.isMirrored, delivery.isPersisted || delivery.isMirrorPersisted {
+            let lacking = delivery.owed.max { $0.records < $1.records }
+            let what =
+                lacking.map { "\($0.records) samples (\(byteText(Int(clamping: $0.bytes))))" }
+                ?? "samples"
+            return
+                "given up waiting for \(lacking?.collector ?? "a second collector"): \(what) are on one "
+                + "collector's disk only; they \(stay)" + (isKept ? " until the next start" : "")
+        }
         if delivery.isPersisted {
-            let place = isKept ? "stay in \(delivery.storage?.path ?? "")" : "are lost here"
             let awaited = delivery.isFlowing ? "the collector's store" : "the collector"
-            if delivery.isMirrored {
-                return
-                    "given up waiting for a second collector: \(delivery.unreleasedRecords) records are on one "
-                    + "collector's disk only; they \(place)"
-                    + (isKept ? " until the next start" : "")
-            }
             return
                 "given up waiting for \(awaited): \(delivery.unreleasedRecords) records are on the "
-                + "collector's disk and not in its store yet; they \(place)"
+                + "collector's disk and not in its store yet; they \(stay)"
                 + (isKept ? " until the next start" : "")
         }
         let kept =

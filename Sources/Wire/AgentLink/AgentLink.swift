@@ -545,6 +545,8 @@ extension AgentLink {
     }
 
     private mutating func noticeWaiting(now: Int64) -> [Action] {
+        // This collector has everything: its absence delays nothing.
+        if cursors.allSatisfy(\.awaitsOther) { return [] }
         guard let began = offlineSince else {
             offlineSince = now
             return []

@@ -287,6 +287,9 @@ package struct Cursor<Payload: Sendable>: Sendable {
         sentElsewhere = max(sentElsewhere, min(sequence, nextSequence - 1))
     }
 
+    /// Whether the collector has everything, and only the source's other collector is waited for.
+    package var awaitsOther: Bool { isPersisted && otherReleased.map { $0 < releasable } ?? false }
+
     /// The log's other cursor has released records up to this one.
     package mutating func setOtherReleased(_ sequence: UInt64?) {
         otherReleased = sequence

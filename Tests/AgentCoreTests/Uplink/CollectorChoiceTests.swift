@@ -13,6 +13,18 @@ private let second: Int64 = 1_000_000_000
         CollectorChoice(names, source: source, present: present)
     }
 
+    @Test func `collectors that all decline are repeated after one round, until one is useful`() {
+        var choice = CollectorChoice(["tcp://a:1", "tcp://b:1"], source: "camera", present: nil)
+        var states: [Bool] = []
+        for round in 0..<3 {
+            states.append(choice.isRepeating)
+            choice.advance(now: Int64(round), isRefused: true)
+        }
+        #expect(states == [false, false, true])
+        choice.isUseful(now: 4)
+        #expect(!choice.isRepeating)
+    }
+
     @Test func `sources spread, and the order of a source is known to whoever knows the names`() {
         var first: [String: Int] = [:]
         for number in 0..<600 {

@@ -35,6 +35,8 @@ private struct MirroredAgent {
     var backlog: Delivery<TestPayload>
     var ends: [String: End] = [:]
     private(set) var logs: [String] = []
+    /// Pauses before connections, milliseconds.
+    private(set) var pauses: [String: [Int64]] = [:]
     private(set) var hellos: [String: [Hello]] = [:]
     /// The last one of each.
     private(set) var health: [String: SourceHealth] = [:]
@@ -165,6 +167,18 @@ private struct MirroredAgent {
         }
     }
 
+    /// A collector has forgotten a source that is complete there.
+    mutating func forget(at endpoint: String) {
+        let refusal = WireMessage.refusal(
+            Refusal(reason: .unknownConnection, text: "send Hello first")
+        ).encoded()
+        let isFirst = endpoint == first
+        perform(
+            isFirst
+                ? backlog.received(refusal, now: now) : backlog.mirrorReceived(refusal, now: now),
+            to: first)
+    }
+
     mutating func end() { perform(backlog.sayGoodbye("end", now: now), to: first) }
 
     /// Time passes, and messages arrive.
@@ -212,7 +226,9 @@ private struct MirroredAgent {
                 IncomingMessage(
                     peer: PeerID([end.peers]), address: "box", header: header,
                     payloadSizeBytes: payload?.bytes.count))
-        case .reconnect: ends[endpoint]?.isConnected = false
+        case .reconnect(let pause):
+            ends[endpoint]?.isConnected = false
+            pauses[endpoint, default: []].append(pause)
         case .finished: isFinished = true
         case .log(let line): logs.append(line.text)
         case .failed(let line): Issue.record("\(line)")
@@ -628,6 +644,31 @@ struct MirrorTests {
         let name = MirroredAgent.name(of: agent.mirror)
         #expect(
             lines.first?.contains("\(name) is connected, and puts nothing on its disk") ?? false)
+    }
+
+    @Test(arguments: [false, true])
+    func `a collector that has everything is asked again every ten seconds only`(isMirror: Bool)
+        throws
+    {
+        var agent = try connected()
+        agent.recordAtBoth()
+        agent.capture()
+        agent.end()
+        let complete = isMirror ? agent.mirror : agent.first
+        for _ in 0..<5 {
+            agent.pass()
+            agent.persist(complete)
+        }
+        #expect(!agent.isFinished)
+        agent.forget(at: complete)
+        #expect(agent.pauses[complete]?.last == 10_000)
+        // It is not away: the agent does not ask it.
+        let before = agent.logs.count
+        for _ in 0..<100 { agent.pass() }
+        let absences = agent.logs.dropFirst(before).filter {
+            $0.contains("no collector at \(complete)")
+        }
+        #expect(absences == [])
     }
 
     @Test func `an agent with one collector warns that records are at one only`() throws {
