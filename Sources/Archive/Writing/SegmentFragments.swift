@@ -80,12 +80,15 @@ extension Segmenter {
             if !current.isOpen {
                 let known = pieces + (next.map { [$0] } ?? [])
                 settle(&current, with: known)
-                let hasAudio = known.contains { $0.runs.contains { $0.track == .audio } }
-                let isImported = settings.presentedFromNanoseconds != nil
-                current.primingRoom = hasAudio || isImported ? 0 : Self.primingRoomTicks
+                if settings.presentedFromNanoseconds == nil {
+                    for format in tracks
+                    where !known.contains(where: { $0.runs.contains { $0.track == format.kind } }) {
+                        current.room[format.kind] = room(for: format)
+                    }
+                }
                 let plan = plan(current, pieces, next: next)
                 current.isOpen = true
-                current.earliest = Self.earliest(plan, primingRoom: current.primingRoom)
+                current.earliest = Self.earliest(plan, room: current.room)
                 segment = current
                 actions.append(.open(segment: current.number, plan))
             }
@@ -154,24 +157,41 @@ extension Segmenter {
             let later = next.flatMap(first).flatMap { $0 >= origin - patience ? $0 : nil }
             let first = (pieces.compactMap(first) + [later].compactMap(\.self)).min()
             let start = first ?? hidden.map { ticks($0, format.timescale) }
-            let room = format.kind == .audio ? segment.primingRoom : 0
-            let shift = max(0, origin - (start ?? origin)) + room
+            let shift = max(0, origin - (start ?? origin)) + (segment.room[format.kind] ?? 0)
             return SegmentPlan.Track(format: format, originTicks: origin, shiftTicks: shift)
         }
         return SegmentPlan(originNanoseconds: segment.originNanoseconds, tracks: tracks)
     }
 
-    static func earliest(_ plan: SegmentPlan, primingRoom: Int64 = 0) -> PerTrack<Int64> {
+    /// The earliest decoding time of each track, without the `room` that its file has before it.
+    static func earliest(
+        _ plan: SegmentPlan, room: PerTrack<Int64> = PerTrack()
+    ) -> PerTrack<Int64> {
         PerTrack(
             uniqueKeysWithValues: plan.tracks.map {
-                let room = $0.format.kind == .audio ? primingRoom : 0
-                return ($0.format.kind, $0.originTicks - $0.shiftTicks + room)
+                ($0.format.kind, $0.originTicks - $0.shiftTicks + (room[$0.format.kind] ?? 0))
             })
     }
 
-    /// Encoders emit up to 2112 frames of priming (libavcodec's AAC 1024). A file reserves that much time if its audio
-    /// has not started when it is opened. Otherwise the priming would get a file of its own.
-    private static var primingRoomTicks: Int64 { 3 * 1024 }
+    /// Ticks that a file reserves before its start for a track that has not begun when the file is opened. Otherwise its first sample
+    /// would begin another file.
+    private func room(for format: TrackFormat) -> Int64 {
+        switch format {
+        case .audio:
+            // Encoders emit up to 2112 frames of priming (libavcodec's AAC 1024).
+            return 3 * 1024
+        case .video(let video):
+            // The first picture is decoded earlier than it is presented, by one picture for each reordered one.
+            let reordered: UInt32
+            do throws(BitstreamError) {
+                reordered = try video.maximumReorderedFrames() ?? 2
+            } catch {
+                // A file begins with the first picture, if it needs room.
+                reordered = 0
+            }
+            return ticks(Int64(reordered) * 500_000_000, format.timescale)
+        }
+    }
 
     /// Sets each sample's duration to its distance from the next one, where that is known.
     private func setDurations(

@@ -39,8 +39,9 @@ package struct Segmenter: Sendable {
         var isOpen = false
         /// The earliest decoding time of each track that the open file can contain: its media timeline begins there.
         var earliest = PerTrack<Int64>()
-        /// Maximum lead of an encoder's priming over that: ticks of the audio's timescale.
-        var primingRoom: Int64 = 0
+        /// Maximum lead over that of a track whose first sample was unknown when the file was opened, in its ticks: priming of audio,
+        /// decoding times before the first presentation time of pictures.
+        var room = PerTrack<Int64>()
         /// The decoding time of the last sample of each track in it: times in a file never decrease.
         private(set) var latest = PerTrack<Int64>()
         /// The number of samples of each track that this segmenter has put into it.
@@ -69,8 +70,22 @@ package struct Segmenter: Sendable {
         func isEarly(_ sample: PlannedSample, _ track: TrackKind) -> Bool {
             if let latest = latest[track], sample.dts <= latest { return true }
             guard let earliest = earliest[track] else { return false }
-            let room = track == .audio && sample.flags.contains(.priming) ? primingRoom : 0
-            return sample.dts < earliest - room
+            let hasRoom =
+                switch track {
+                case .audio: sample.flags.contains(.priming)
+                case .video: sample.pts >= earliest
+                }
+            return sample.dts < earliest - (hasRoom ? room[track] ?? 0 : 0)
+        }
+
+        /// Whether a sample is the file's first picture, is presented after the file's start, and is decoded before the time at which
+        /// the open file begins.
+        func lacksRoom(for sample: PlannedSample, _ track: TrackKind) -> Bool {
+            guard track == .video, latest[track] == nil, let earliest = earliest[track] else {
+                return false
+            }
+            return sample.flags.contains(.keyframe) && sample.pts >= earliest
+                && isEarly(sample, track)
         }
 
         func isEarly(_ piece: PlannedPiece) -> Bool {
@@ -360,7 +375,7 @@ extension Segmenter {
         if let video = piece.runs.first(where: { $0.track == .video })?.samples.first {
             guard video.flags.contains(.keyframe) else { return nil }
             let instant = nanoseconds(video.pts, .video)
-            return segment.isNearlyFull
+            return segment.isNearlyFull || segment.lacksRoom(for: video, .video)
                 || instant + settings.toleranceNanoseconds >= segment.endNanoseconds
                 ? instant : nil
         }
@@ -434,7 +449,7 @@ extension Segmenter {
         if startsAnew { finishAside(into: &actions) }
         adoptFormats()
         begin(at: cut, offGrid: startsAnew)
-        if let first = after.first { after[0] = settled(first) }
+        if let first = after.first { after[0] = settled(first, cut: cut) }
         appendAll(carried + after, now: now, into: &actions)
     }
 
@@ -596,15 +611,17 @@ extension Segmenter {
     }
 
     /// The first piece of a file, changed so that its first picture is not presented before the file begins: readers
-    /// would skip it, and every joint would lack a picture. The picture is moved by less than the tolerance, which its
-    /// fragment's bound includes; its stamp remains in the record.
-    private func settled(_ piece: PlannedPiece) -> PlannedPiece {
+    /// would skip it, and every joint would lack a picture. The picture is moved by less than the tolerance, or to the start of a
+    /// file whose first choice of name was in use; its fragment's bound includes that, and its stamp remains in the record.
+    /// - Parameter cut: the instant at which the file was to begin.
+    private func settled(_ piece: PlannedPiece, cut: Int64? = nil) -> PlannedPiece {
         guard let segment, let scale = formats.scales[.video],
             let run = piece.runs.firstIndex(where: { $0.track == .video }),
             let first = piece.runs[run].samples.first
         else { return piece }
         let origin = ticks(segment.originNanoseconds, scale)
-        let hair = ticks(settings.toleranceNanoseconds, scale) + 1
+        let distance = cut.map { segment.originNanoseconds - $0 } ?? 0
+        let hair = ticks(max(settings.toleranceNanoseconds, distance), scale) + 1
         guard first.pts < origin, origin - first.pts <= hair else { return piece }
         var moved = piece
         moved.runs[run].samples[0].pts = origin
@@ -624,7 +641,10 @@ extension Segmenter {
         to actions: inout [Action]
     ) -> [PlannedPiece] {
         func isEarly(_ sample: PlannedSample, _ track: TrackKind) -> Bool {
-            guard let file, !isChanging(track) else { return false }
+            // Such a picture begins a file, with the pictures that depend on it.
+            guard let file, !isChanging(track), !file.lacksRoom(for: sample, track) else {
+                return false
+            }
             return file.isEarly(sample, track) || orFar && file.isFar(sample, track)
         }
         let hasEarly = pieces.contains { piece in
