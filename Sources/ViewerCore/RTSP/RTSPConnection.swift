@@ -480,27 +480,19 @@ final class RTSPConnection: ChannelInboundHandler {
     private typealias Datagram = AddressedEnvelope<ByteBuffer>
 }
 
-/// Computes when a recording's samples are due. Long gaps are skipped.
+/// Computes when a recording's samples are due.
 struct RecordingPace {
-    /// Maximum wait for a gap.
-    private static let longestHole: Int64 = 10_000_000_000
-
     private var anchor: (media: Int64, time: Int64)?
-    private var last = Int64.min
 
     /// The next sample is due at once.
     mutating func restart() { anchor = nil }
 
     /// - Parameters:
-    ///   - media: decoding time, nanoseconds.
+    ///   - media: decoding time on the ``PlaybackTimeline``, nanoseconds.
     ///   - now: monotonic, nanoseconds.
     mutating func due(_ media: Int64, now: Int64) -> Int64 {
-        let isFirst = anchor == nil
-        if isFirst || media.clampedSubtracting(last) > Self.longestHole {
-            anchor = (media, now)
-        }
-        last = max(last, media)
-        guard let anchor else { return now }
+        let anchor = anchor ?? (media, now)
+        self.anchor = anchor
         return anchor.time.clampedAdding(media.clampedSubtracting(anchor.media))
     }
 }

@@ -11,7 +11,7 @@ import Synchronization
 final class RecordingPlayback: Sendable {
     /// Packets that are sent together.
     struct Step: Sendable {
-        /// Decoding time, nanoseconds of session time.
+        /// Decoding time on the ``PlaybackTimeline``, nanoseconds.
         var dueNanoseconds: Int64
         /// Presentation time, nanoseconds of session time.
         var positionNanoseconds: Int64
@@ -102,6 +102,7 @@ final class RecordingPlayback: Sendable {
         var senders: [TrackSender]
         var zeroUTCNanoseconds: Int64 = 0
         var reported: Int64?
+        var timeline = PlaybackTimeline()
         /// Session time of the newest sample that was sent, or else of the start, nanoseconds.
         var position: Int64
         /// Session time at which playback stops, nanoseconds.
@@ -240,6 +241,7 @@ final class RecordingPlayback: Sendable {
         return state.withLock { state in
             state.zeroUTCNanoseconds = cursor.zeroUTCNanoseconds
             state.reported = nil
+            state.timeline = PlaybackTimeline()
             state.position = cursor.startNanoseconds
             state.end = cursor.endNanoseconds
             var tracks: [Int: ServerSession.Beginning.Track] = [:]
@@ -363,8 +365,9 @@ final class RecordingPlayback: Sendable {
                 sample.dtsNanoseconds, reading.newest[sample.track] ?? .min)
             let isServed = presentation.tracks.contains { $0.format.kind == sample.track }
             let media = try isServed ? sample.read() : []
-            let batch = state.withLock { state in
-                Self.packets(of: sample, media, presentation, &state)
+            let (batch, played) = state.withLock { state in
+                let batch = Self.packets(of: sample, media, presentation, &state)
+                return (batch, state.timeline.played(sample.dtsNanoseconds))
             }
             guard let batch else {
                 reading.isOver = true
@@ -374,7 +377,7 @@ final class RecordingPlayback: Sendable {
             if !batch.isEmpty {
                 steps.append(
                     Step(
-                        dueNanoseconds: due, positionNanoseconds: sample.ptsNanoseconds,
+                        dueNanoseconds: played, positionNanoseconds: sample.ptsNanoseconds,
                         batch: SharedBatch(batch)))
             }
             // Samples without packets count: there may be hours of them.
@@ -400,11 +403,17 @@ final class RecordingPlayback: Sendable {
             presentation.tracks[$0.track].format.kind == sample.track
         }
         guard let index else { return batch }
+        if state.timeline.note(sample.dtsNanoseconds) {
+            // Timestamps map to other times from here on.
+            state.reported = nil
+        }
         report(sample.ptsNanoseconds, to: &batch, &state)
         batch.beginsDecodable = sample.track == .video && sample.flags.contains(.keyframe)
         do throws(BitstreamError) {
             try state.senders[index].append(
-                media, ticks: sample.ptsTicks, isKeyframe: sample.flags.contains(.keyframe),
+                media,
+                ticks: state.timeline.played(ticks: sample.ptsTicks, sample.timescale),
+                isKeyframe: sample.flags.contains(.keyframe),
                 to: &batch)
         } catch {
             state.senders[index].noteLoss()
@@ -423,8 +432,7 @@ final class RecordingPlayback: Sendable {
             var batch = PacketBatch()
             for sender in state.senders {
                 sender.goodbye(
-                    ticks: saturatingRescale(
-                        state.position, from: .nanoseconds, to: sender.timescale),
+                    ticks: Self.ticks(at: state.position, sender, state),
                     utcNanoseconds: state.zeroUTCNanoseconds.clampedAdding(state.position),
                     to: &batch)
             }
@@ -476,9 +484,16 @@ final class RecordingPlayback: Sendable {
         state.reported = instant
         for sender in state.senders {
             sender.report(
-                ticks: saturatingRescale(instant, from: .nanoseconds, to: sender.timescale),
+                ticks: ticks(at: instant, sender, state),
                 utcNanoseconds: state.zeroUTCNanoseconds.clampedAdding(instant), to: &batch)
         }
+    }
+
+    /// A session time on the timeline of a track's packets.
+    private static func ticks(at instant: Int64, _ sender: TrackSender, _ state: State) -> Int64 {
+        state.timeline.played(
+            ticks: saturatingRescale(instant, from: .nanoseconds, to: sender.timescale),
+            sender.timescale)
     }
 
     /// Reads a session when it is this owner's turn.

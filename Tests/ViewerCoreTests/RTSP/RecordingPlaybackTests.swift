@@ -239,6 +239,45 @@ private final class PlaybackScene: Sendable {
         try await scene.site.threads.stop()
     }
 
+    /// Players waited for the length of the gap, or dropped what came after it.
+    @Test func `timestamps shorten a long gap, and the report after it states the true time`()
+        async throws
+    {
+        let paths = try scene.archive.addSession("three", segments: 3)
+        try FileManager.default.removeItem(atPath: paths[1])
+        let playback = try await scene.open("three")
+        let cursor = try await playback.seek(to: .from(8 * second, until: nil))
+        let start = try #require(playback.begin(cursor).tracks[0]?.timestamp)
+        var (dues, pictures, reports): ([Int64], [UInt32], [(seconds: UInt32, ticks: UInt32)]) =
+            ([], [], [])
+        while let steps = try await playback.next(cursor) {
+            for step in steps {
+                let batch = step.batch.batch
+                dues.append(step.dueNanoseconds / second)
+                for packet in batch.packets {
+                    let bytes = Array(batch.bytes[packet.range])
+                    if packet.isControl {
+                        reports.append((number(bytes, at: 8), number(bytes, at: 16) &- start))
+                    } else if bytes[12] & 0x1F == 5 {
+                        pictures.append(number(bytes, at: 4) &- start)
+                    }
+                }
+            }
+        }
+        // Pictures 8, 9, and 20 to 29.
+        #expect(dues == Array(8...19))
+        #expect(pictures == (0...11).map { UInt32($0) * 90_000 })
+        // Seconds since 1900.
+        let zero = UInt32(SmallArchive.zero.nanoseconds / second + 2_208_988_800)
+        #expect(reports.map(\.seconds) == [zero + 8, zero + 20, zero + 25])
+        #expect(reports.map(\.ticks) == [0, 180_000, 630_000])
+        try await scene.site.threads.stop()
+    }
+
+    private func number(_ bytes: [UInt8], at offset: Int) -> UInt32 {
+        bytes[offset..<offset + 4].reduce(0) { $0 << 8 | UInt32($1) }
+    }
+
     @Test func `look-ups wait for the turn of their account`() async throws {
         let gate = ReadingGate()
         let heavy = (0..<2).map { _ in
