@@ -62,6 +62,11 @@ final class LiveSource: Sendable {
         /// ``newest`` of the previous session or collector: samples up to it are dropped. Sessions may overlap, and another collector may
         /// repeat a group of pictures.
         var resumed: [TrackKind: Int64] = [:]
+        /// Decoding time of the newest sample of each track on the timeline, and half its duration, nanoseconds.
+        var sent: [TrackKind: Int64] = [:]
+        /// ``sent`` at the last interruption of the same stream: samples before it were sent. A collector that was restarted receives
+        /// the agent's last samples again. Their times may differ by less than half a sample, because clocks are estimated again.
+        var repeated: [TrackKind: Int64] = [:]
         /// Time of the last report on the timeline, nanoseconds.
         var reported = Int64.min
         var readers: [ObjectIdentifier: any LiveReader] = [:]
@@ -260,6 +265,7 @@ final class LiveSource: Sendable {
         state.isBroken = true
         state.group = []
         state.groupBytes = 0
+        state.repeated = state.sent
     }
 
     private func begin(_ format: LiveFormat) {
@@ -270,7 +276,10 @@ final class LiveSource: Sendable {
             let isResumed =
                 state.format?.session != format.session
                 || state.format?.collector != format.collector
-            state.resumed = isResumed ? state.newest : [:]
+            if isResumed {
+                state.resumed = state.newest
+                state.repeated = [:]
+            }
             let reason: String
             switch Self.follow(format, &state) {
             case .followed: return ([], "")
@@ -284,6 +293,8 @@ final class LiveSource: Sendable {
             state.zeroUTCNanoseconds = format.zeroUTCNanoseconds
             state.newest = [:]
             state.resumed = [:]
+            state.sent = [:]
+            state.repeated = [:]
             state.reported = .min
             defer { state.readers = [:] }
             return (Array(state.readers.values), reason)
@@ -337,11 +348,7 @@ final class LiveSource: Sendable {
         }
         guard !state.isBroken else { return }
         var batch = PacketBatch()
-        batch.beginsDecodable = fragment.beginsDecodable
-        if fragment.beginsDecodable || start.clampedSubtracting(state.reported) > reportNanoseconds
-        {
-            report(instant, to: &batch, &state)
-        }
+        var isReported = false
         let first = beginning(instant, state)
         let media =
             fragment.bytes.count
@@ -362,15 +369,30 @@ final class LiveSource: Sendable {
                     .clampedAdding(sample.pts)
                 let time = shift.clampedAdding(
                     saturatingRescale(sample.pts, from: scale, to: .nanoseconds))
+                let decoding = shift.clampedAdding(
+                    saturatingRescale(sample.dts, from: scale, to: .nanoseconds))
                 // Pictures with the times of the previous session are before the keyframe.
-                guard run.track == main || time > state.resumed[run.track] ?? .min else {
-                    continue
+                guard decoding >= state.repeated[run.track] ?? .min,
+                    run.track == main || time > state.resumed[run.track] ?? .min
+                else { continue }
+                let isKeyframe = sample.flags.contains(.keyframe)
+                if run.track == main, fragment.beginsDecodable, isKeyframe || main == .audio {
+                    batch.beginsDecodable = true
                 }
+                if !isReported,
+                    fragment.beginsDecodable
+                        || start.clampedSubtracting(state.reported) > reportNanoseconds
+                {
+                    report(instant, to: &batch, &state)
+                }
+                isReported = true
                 state.newest[run.track] = max(state.newest[run.track] ?? .min, time)
+                state.sent[run.track] = decoding.clampedAdding(
+                    saturatingRescale(sample.duration, from: scale, to: .nanoseconds) / 2)
                 do throws(BitstreamError) {
                     try state.senders[sender].append(
                         Array(fragment.bytes[place..<end]), ticks: ticks,
-                        isKeyframe: sample.flags.contains(.keyframe), to: &batch)
+                        isKeyframe: isKeyframe, to: &batch)
                 } catch {
                     // The sample cannot be packetized: receivers count a lost packet.
                     state.senders[sender].noteLoss()
@@ -379,12 +401,12 @@ final class LiveSource: Sendable {
         }
         guard !batch.isEmpty else { return }
         let shared = SharedBatch(batch)
-        if fragment.beginsDecodable {
+        if batch.beginsDecodable {
             state.group = []
             state.groupBytes = 0
             state.groupBeginning = first
         }
-        if fragment.beginsDecodable || !state.group.isEmpty {
+        if batch.beginsDecodable || !state.group.isEmpty {
             state.group.append(shared)
             state.groupBytes += batch.bytes.count
         }

@@ -58,6 +58,14 @@ private struct Stage {
         }
     }
 
+    /// The collector is restarted, and receives a picture and those after it again.
+    /// - Parameter hasGone: after the time in which the feed is silent.
+    mutating func restart(at picture: Int, hasGone: Bool) throws {
+        source.take(hasGone ? .gone("stage") : .skipped("stage"), now: 0)
+        if hasGone { format = nil }
+        camera.picture = picture
+    }
+
     /// A picture with sound in one message: two packets, from half a picture before it.
     mutating func sendWithSound() throws {
         var picture = camera.next()
@@ -197,6 +205,45 @@ private struct Stage {
         #expect(reader.timestamps.last == 136_900)
         let times = reader.timestamps
         #expect(zip(times, times.dropFirst()).allSatisfy { $0 <= $1 }, "\(times)")
+    }
+
+    /// Up to a second of media was sent twice, with the same timestamps.
+    @Test(arguments: [true, false])
+    func `what a restarted collector receives again is not sent again`(hasGone: Bool)
+        async throws
+    {
+        var stage = Stage()
+        try stage.send(28)
+        let (reader, late) = (CountingReader(), CountingReader())
+        _ = try await stage.read(reader)
+        try stage.restart(at: 0, hasGone: hasGone)
+        try stage.send(25)
+        // Its clock is estimated again.
+        stage.camera.zeroUTCNanoseconds += 5_000_000
+        try stage.send(5)
+        // It starts with the next keyframe: this one was not sent again.
+        #expect(try await stage.read(late)?.tracks.isEmpty == true)
+        try stage.send(21)
+        #expect(reader.reason == nil)
+        let times = reader.timestamps.map { $0 - 100 }
+        let early: [UInt32] = [25, 25, 26, 27]
+        #expect(times.prefix(4) == early.map { $0 * 3_600 }[...])
+        let others: [UInt32] = Array(28...49) + [50, 50]
+        #expect(times.dropFirst(4) == others.map { $0 * 3_600 + 450 }[...])
+        #expect(late.batches.filter(\.batch.beginsDecodable).count == 1)
+    }
+
+    @Test func `sound that a restarted collector receives again is not sent again`() async throws {
+        var stage = Stage()
+        stage.camera.formats = [LiveCamera.video, LiveCamera.audio]
+        try stage.send(25)
+        try stage.sendWithSound()
+        let reader = CountingReader()
+        _ = try await stage.read(reader)
+        try stage.restart(at: 25, hasGone: false)
+        try stage.sendWithSound()
+        try stage.sendWithSound()
+        #expect(reader.timestamps == [90_100, 90_100, 47_140, 48_100, 93_700, 49_060, 50_020])
     }
 
     @Test func `sound of the next session does not repeat times`() async throws {
