@@ -7,7 +7,8 @@ import Wire
 protocol LiveReader: AnyObject, Sendable {
     func take(_ batch: SharedBatch)
     /// No more packets follow.
-    func end(_ reason: String)
+    /// - Parameter goodbye: BYE packets of all tracks.
+    func end(_ reason: String, goodbye: SharedBatch)
 }
 
 /// Packetizes a live source once for all of its RTSP readers (module `RTSPServer`).
@@ -269,7 +270,8 @@ final class LiveSource: Sendable {
     }
 
     private func begin(_ format: LiveFormat) {
-        let (ended, reason) = state.withLock { state -> ([any LiveReader], String) in
+        let (ended, reason, goodbye) = state.withLock {
+            state -> ([any LiveReader], String, SharedBatch?) in
             defer { state.format = format }
             state.goneNanoseconds = nil
             Self.forgetGroup(&state)
@@ -282,10 +284,14 @@ final class LiveSource: Sendable {
             }
             let reason: String
             switch Self.follow(format, &state) {
-            case .followed: return ([], "")
-            case .otherFormat: reason = "the source has another format from now on"
-            case .earlierClock: reason = "the clock was set back: timestamps would repeat"
+            case .followed: return ([], "", nil)
+            case .otherFormat:
+                let tracks = format.formats.map(\.summary).joined(separator: ", ")
+                reason = "the source has other tracks from now on (\(tracks)): connect again"
+            case .earlierClock:
+                reason = "the clock was set back, timestamps would repeat: connect again"
             }
+            let goodbye = Self.goodbye(state)
             let presentation = ServedPresentation(
                 name: name, formats: format.formats, extent: .live)
             state.presentation = presentation
@@ -297,9 +303,11 @@ final class LiveSource: Sendable {
             state.repeated = [:]
             state.reported = .min
             defer { state.readers = [:] }
-            return (Array(state.readers.values), reason)
+            return (Array(state.readers.values), reason, goodbye)
         }
-        for reader in ended { reader.end(reason) }
+        if let goodbye {
+            for reader in ended { reader.end(reason, goodbye: goodbye) }
+        }
         wake()
     }
 
@@ -428,6 +436,18 @@ final class LiveSource: Sendable {
         state.reported = instant
     }
 
+    /// BYE packets of all tracks.
+    private static func goodbye(_ state: State) -> SharedBatch {
+        var batch = PacketBatch()
+        for sender in state.senders {
+            let instant = state.newest.values.max() ?? 0
+            sender.goodbye(
+                ticks: saturatingRescale(instant, from: .nanoseconds, to: sender.timescale),
+                utcNanoseconds: state.zeroUTCNanoseconds.clampedAdding(instant), to: &batch)
+        }
+        return SharedBatch(batch)
+    }
+
     private static func beginning(_ instant: Int64, _ state: State) -> ServerSession.Beginning {
         var tracks: [Int: ServerSession.Beginning.Track] = [:]
         for sender in state.senders {
@@ -447,15 +467,15 @@ final class LiveSource: Sendable {
     /// Closes the source.
     /// - Parameter isDue: evaluated under the lock that closes it, so that no client begins to use it in between.
     private func finish(_ reason: String, if isDue: (inout State) -> Bool = { _ in true }) {
-        let readers = state.withLock { state -> [any LiveReader]? in
+        let ending = state.withLock { state -> (readers: [any LiveReader], goodbye: SharedBatch)? in
             guard isDue(&state) else { return nil }
             state.hasEnded = true
             state.group = []
             defer { state.readers = [:] }
-            return Array(state.readers.values)
+            return (Array(state.readers.values), Self.goodbye(state))
         }
-        guard let readers else { return }
-        for reader in readers { reader.end(reason) }
+        guard let ending else { return }
+        for reader in ending.readers { reader.end(reason, goodbye: ending.goodbye) }
         wake()
         hub.stop(watcher)
     }

@@ -39,8 +39,8 @@ final class RTSPConnection: ChannelInboundHandler {
             eventLoop.execute { self.bound.value.takeLive(batch, for: self) }
         }
 
-        func end(_ reason: String) {
-            eventLoop.execute { self.bound.value.endLive(reason, for: self) }
+        func end(_ reason: String, goodbye: SharedBatch) {
+            eventLoop.execute { self.bound.value.endLive(reason, goodbye, for: self) }
         }
     }
 
@@ -265,6 +265,7 @@ final class RTSPConnection: ChannelInboundHandler {
             let beginning = live.source.add(
                 reader, with: description.presentation, catchesUp: remotes.isEmpty)
             guard let beginning else {
+                note("its format has changed: request a new description")
                 stopPlaying()
                 return carryOut(session.failed(.notFound, now: Self.now))
             }
@@ -281,7 +282,11 @@ final class RTSPConnection: ChannelInboundHandler {
                     eventLoop.execute { bound.value.start(cursor, of: playback, tracks) }
                 } catch {
                     let status = RTSPService.status(of: error)
-                    eventLoop.execute { bound.value.failed(status) }
+                    let reason = (error as? Problem)?.text
+                    eventLoop.execute {
+                        if let reason { bound.value.note(reason) }
+                        bound.value.failed(status)
+                    }
                 }
             }
         }
@@ -379,6 +384,9 @@ final class RTSPConnection: ChannelInboundHandler {
                     }
                 }
             }
+            if let reason = cursor.endReason {
+                eventLoop.execute { bound.value.note(reason) }
+            }
             // RTCP has a separate port, and must not overtake the last packets.
             try await Task.sleep(for: lastPause)
             let last = playback.goodbye()
@@ -396,6 +404,18 @@ final class RTSPConnection: ChannelInboundHandler {
                 bound.value.close("the recording cannot be read further")
             }
         }
+    }
+
+    /// Logs why playback ends, or cannot be started.
+    private func note(_ reason: String) {
+        guard !isClosing else { return }
+        let name =
+            switch content {
+            case .none: "a source"
+            case .live(let use, _): "live/\(use.source.name)"
+            case .recording(let playback): playback.name
+            }
+        service.logger.info("RTSP: \(address): \(name): \(reason)")
     }
 
     /// Playback cannot be started.
@@ -427,8 +447,10 @@ final class RTSPConnection: ChannelInboundHandler {
         send(batch)
     }
 
-    private func endLive(_ reason: String, for reader: Reader) {
-        guard self.reader === reader else { return }
+    private func endLive(_ reason: String, _ goodbye: SharedBatch, for reader: Reader) {
+        guard self.reader === reader, !isClosing else { return }
+        note("the stream ends: \(reason)")
+        send(goodbye)
         close(reason)
     }
 

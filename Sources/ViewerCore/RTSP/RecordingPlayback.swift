@@ -53,8 +53,10 @@ final class RecordingPlayback: Sendable {
             /// The end of the recording, nanoseconds of session time, and when it was first seen, monotonic.
             var recorded: (end: Int64, since: Int64)?
             var hasWaited = false
-            /// A file needs another description: playback ends before it.
-            var isOver = false
+            /// Session time at which a file needs another description, nanoseconds: playback ends before it.
+            var otherFormat: Int64?
+
+            var isOver: Bool { otherFormat != nil }
         }
 
         /// The first picture, or the first sound without pictures; nanoseconds of session time.
@@ -63,6 +65,22 @@ final class RecordingPlayback: Sendable {
         let endNanoseconds: Int64?
         fileprivate let zeroUTCNanoseconds: Int64
         fileprivate let reading: Mutex<Reading>
+
+        /// The reason for an end before that of the recording, in one line.
+        var endReason: String? {
+            reading.withLock(\.otherFormat).map { RecordingPlayback.reason(ofOtherFormat: $0) }
+        }
+
+        /// Whether its first file has the tracks of a presentation, or some of them.
+        fileprivate func isDescribed(by presentation: ServedPresentation) -> Bool {
+            reading.withLock { reading in
+                guard let formats = reading.ahead.first?.file.formats else { return true }
+                return RecordingPlayback.senders(of: presentation).allSatisfy { sender in
+                    var sender = sender
+                    return RecordingPlayback.follow(formats, presentation, &sender)
+                }
+            }
+        }
 
         /// Nil if nothing is recorded in the range.
         fileprivate init?(
@@ -128,12 +146,19 @@ final class RecordingPlayback: Sendable {
         self.owner = owner
         self.beginningNanoseconds = beginningNanoseconds
         self.presentation = presentation
-        let senders = presentation.tracks.compactMap {
+        state = Mutex(
+            State(senders: Self.senders(of: presentation), position: beginningNanoseconds))
+    }
+
+    private static func senders(of presentation: ServedPresentation) -> [TrackSender] {
+        presentation.tracks.compactMap {
             TrackSender(
                 $0, random: (UInt64.random(in: .min ... .max), UInt64.random(in: .min ... .max)))
         }
-        state = Mutex(State(senders: senders, position: beginningNanoseconds))
     }
+
+    /// For messages.
+    var name: String { "\(session)/\(source)" }
 
     /// SSRC of each track.
     var sources: [UInt32] { state.withLock { $0.senders.map(\.source) } }
@@ -167,9 +192,56 @@ final class RecordingPlayback: Sendable {
                 site, session: session, source: source, for: owner,
                 beginningNanoseconds: first.ptsNanoseconds,
                 presentation: ServedPresentation(
-                    name: source, formats: first.file.formats,
+                    name: source,
+                    formats: try formats(
+                        of: recorded.files(from: first.ptsNanoseconds, until: nil),
+                        beginningWith: first.file),
                     extent: .recorded(durationNanoseconds: duration)))
         }
+    }
+
+    /// The tracks of a recording: those of its first file, and those that its last file has besides, in their first format.
+    private static func formats(
+        of files: ArraySlice<RecordedSource.File>, beginningWith first: RecordedFile
+    ) throws(ArchiveError) -> [TrackFormat] {
+        var formats = first.formats
+        guard let last = files.last, let end = try Self.formats(of: last) else { return formats }
+        for format in end where first.format(format.kind) == nil {
+            var known = format
+            // The file from which on it is recorded. It may have paused.
+            var (without, with) = (files.startIndex, files.endIndex - 1)
+            while with - without > 1 {
+                let middle = without + (with - without) / 2
+                let found = try Self.formats(of: files[middle])?.first { $0.kind == format.kind }
+                if let found {
+                    (known, with) = (found, middle)
+                } else {
+                    without = middle
+                }
+            }
+            formats.append(known)
+        }
+        return formats
+    }
+
+    /// Nil: the file is damaged, or was removed.
+    private static func formats(
+        of file: RecordedSource.File
+    ) throws(ArchiveError) -> [TrackFormat]? {
+        do throws(ArchiveError) {
+            return try file.opened().formats
+        } catch {
+            if case .malformed = error { return nil }
+            guard error.isForAbsence else { throw error }
+            return nil
+        }
+    }
+
+    /// The reason for the end of a playback.
+    fileprivate static func reason(ofOtherFormat instant: Int64) -> String {
+        // Rounded up: a time before it has the format before it.
+        let seconds = PlayRange.text(instant.clampedAdding(999_999))
+        return "the recording has another format there: request it again with ?from=\(seconds)"
     }
 
     /// Whether a source is still being recorded. Its last file says nothing about that while the next one is begun.
@@ -197,10 +269,11 @@ final class RecordingPlayback: Sendable {
 
     /// Finds the keyframe at or before a start. A playback that is in progress is not affected.
     /// - Parameter range: without a start, the position, and the end of the range before.
-    /// - Throws: 416 if nothing is recorded in the range.
+    /// - Throws: 416 if nothing is recorded in the range, and 404 if it needs another description.
     func seek(to range: PlayRange) async throws -> Cursor {
         let (session, source) = (session, source)
         let (start, end) = limits(of: range)
+        let presentation = presentation
         return try await Self.heavy(session, for: owner, at: site) { library in
             let recording = try library.recording(session)
             guard let recorded = recording.source(source) else { throw ViewerSite.noRecording }
@@ -208,6 +281,9 @@ final class RecordingPlayback: Sendable {
                 let cursor = try Cursor(recorded, from: start, until: end, zero: recording.zero)
             else {
                 throw Problem(.rangeNotSatisfiable, "nothing is recorded in this range")
+            }
+            guard cursor.isDescribed(by: presentation) else {
+                throw Problem(.notFound, Self.reason(ofOtherFormat: cursor.startNanoseconds))
             }
             return cursor
         }
@@ -370,7 +446,7 @@ final class RecordingPlayback: Sendable {
                 return (batch, state.timeline.played(sample.dtsNanoseconds))
             }
             guard let batch else {
-                reading.isOver = true
+                reading.otherFormat = sample.ptsNanoseconds
                 return steps
             }
             let due = sample.dtsNanoseconds
@@ -464,17 +540,18 @@ final class RecordingPlayback: Sendable {
     private static func follow(
         _ formats: [TrackFormat], _ presentation: ServedPresentation, _ state: inout State
     ) -> Bool {
-        let new = ServedPresentation(
-            name: presentation.name, formats: formats, extent: presentation.extent)
-        for index in state.senders.indices {
-            let kind = presentation.tracks[state.senders[index].track].format.kind
-            // A file may lack a track.
-            guard let format = new.tracks.first(where: { $0.format.kind == kind })?.format else {
-                continue
-            }
-            guard state.senders[index].follow(format) else { return false }
+        state.senders.indices.allSatisfy { index in
+            follow(formats, presentation, &state.senders[index])
         }
-        return true
+    }
+
+    private static func follow(
+        _ formats: [TrackFormat], _ presentation: ServedPresentation, _ sender: inout TrackSender
+    ) -> Bool {
+        let kind = presentation.tracks[sender.track].format.kind
+        // A file may lack a track.
+        guard let format = formats.first(where: { $0.kind == kind }) else { return true }
+        return sender.follow(format)
     }
 
     private static func report(

@@ -11,10 +11,22 @@ import Wire
 
 /// Remembers what it gets.
 private final class CountingReader: LiveReader {
-    private let state = Mutex<(batches: [SharedBatch], reason: String?)>(([], nil))
+    private let state = Mutex<(batches: [SharedBatch], reason: String?, goodbye: SharedBatch?)>(
+        ([], nil, nil))
 
     func take(_ batch: SharedBatch) { state.withLock { $0.batches.append(batch) } }
-    func end(_ reason: String) { state.withLock { $0.reason = reason } }
+    func end(_ reason: String, goodbye: SharedBatch) {
+        state.withLock { ($0.reason, $0.goodbye) = (reason, goodbye) }
+    }
+
+    /// Number of tracks with a BYE.
+    var goodbyes: Int {
+        let goodbye = state.withLock(\.goodbye)
+        return goodbye?.batch.packets.count { packet in
+            // After a report of 28 bytes or without report blocks (RFC 3550 §6.6).
+            Array(goodbye?.batch.bytes[packet.range] ?? [])[9...].starts(with: [203])
+        } ?? 0
+    }
 
     var reason: String? { state.withLock(\.reason) }
     var batches: [SharedBatch] { state.withLock(\.batches) }
@@ -179,7 +191,9 @@ private struct Stage {
         stage.camera.zeroUTCNanoseconds -= 10_000_000_000
         stage.camera.picture = 0
         try stage.send(1)
-        #expect(reader.reason == "the clock was set back: timestamps would repeat")
+        #expect(
+            reader.reason == "the clock was set back, timestamps would repeat: connect again")
+        #expect(reader.goodbyes == 1)
     }
 
     @Test func `a session that begins before the end of the previous one continues it`()
@@ -284,7 +298,11 @@ private struct Stage {
         stage.camera.formats = [LiveCamera.otherVideo, LiveCamera.audio]
         stage.camera.picture = 50
         try stage.send(1)
-        #expect(reader.reason != nil)
+        #expect(
+            reader.reason
+                == "the source has other tracks from now on (video 16×16 H.264, audio 48000 Hz stereo AAC): connect again"
+        )
+        #expect(reader.goodbyes == 1)
         let described = await stage.source.description(now: 0)
         #expect(described?.presentation.tracks.count == 2)
     }

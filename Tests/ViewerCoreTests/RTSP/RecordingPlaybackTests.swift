@@ -1,6 +1,7 @@
 import Accounts
 import Archive
 import Foundation
+import HTTPTypes
 import Library
 import Logging
 import MP4
@@ -31,22 +32,24 @@ private final class PlaybackScene: Sendable {
             threads: ReadingThreads())
     }
 
-    /// Writes sound from second 10 to second 20 in place of a file.
-    func replaceWithSound(_ path: String) throws {
+    /// Writes ten seconds of sound in place of a file.
+    func replaceWithSound(_ path: String, from start: Int64 = 10, channels: UInt8 = 2) throws {
         try FileManager.default.removeItem(atPath: path)
         let format = TrackFormat.audio(
-            .aac(configuration: [0x11, 0x90], sampleRate: 48_000, channels: 2))
+            .aac(
+                configuration: [0x11, 0x80 | channels << 3], sampleRate: 48_000,
+                channels: UInt32(channels)))
         let writer = try SegmentWriter(
             path: path,
             plan: SegmentPlan(
-                originNanoseconds: 10 * second,
-                tracks: [.init(format: format, originTicks: 480_000, shiftTicks: 0)]),
+                originNanoseconds: start * second,
+                tracks: [.init(format: format, originTicks: start * 48_000, shiftTicks: 0)]),
             sessionZero: SmallArchive.zero)
         let samples = (0..<500).map { packet in
-            let ticks = 480_000 + Int64(packet) * 960
+            let ticks = start * 48_000 + Int64(packet) * 960
             return PlannedSample(
                 sizeBytes: 3, dts: ticks, pts: ticks, duration: 960, flags: .keyframe,
-                agentDTSNanoseconds: 10 * second + Int64(packet) * second / 50,
+                agentDTSNanoseconds: start * second + Int64(packet) * second / 50,
                 appliedOffsetNanoseconds: 0)
         }
         let bytes = [UInt8](repeating: 7, count: 1_500)
@@ -61,7 +64,10 @@ private final class PlaybackScene: Sendable {
                     PlannedPiece(
                         payload: ArrayPayload(bytes), range: 0..<bytes.count,
                         digest: Digest(of: bytes),
-                        runs: [PlannedRun(track: .audio, firstSequence: 11, samples: samples)])
+                        runs: [
+                            PlannedRun(
+                                track: .audio, firstSequence: UInt64(start + 1), samples: samples)
+                        ])
                 ]))
         try writer.finish()
     }
@@ -236,6 +242,52 @@ private final class PlaybackScene: Sendable {
         #expect(positions.first == [9])
         #expect((18...22).contains(positions.count { $0.isEmpty }), "\(positions)")
         #expect(positions.flatMap { $0 } == [9] + Array(20...29))
+        try await scene.site.threads.stop()
+    }
+
+    /// It was left out.
+    @Test func `a track that begins later is described and played`() async throws {
+        let paths = try scene.archive.addSession("five", segments: 5)
+        for index in 3...4 {
+            try scene.replaceWithSound(paths[index], from: Int64(index) * 10)
+        }
+        let playback = try await scene.open("five")
+        let tracks = playback.presentation.tracks
+        #expect(tracks.map(\.format.kind) == [.video, .audio])
+        let cursor = try await playback.seek(to: .from(29 * second, until: nil))
+        _ = playback.begin(cursor)
+        var packets = [0, 0]
+        while let steps = try await playback.next(cursor) {
+            for packet in steps.flatMap(\.batch.batch.packets) where !packet.isControl {
+                packets[packet.track] += 1
+            }
+        }
+        #expect(packets[0] >= 1 && packets[1] == 1_000)
+        #expect(cursor.endReason == nil)
+        try await scene.site.threads.stop()
+    }
+
+    /// Playback ended without a reason.
+    @Test func `playback ends where the format changes, and states the reason`() async throws {
+        let paths = try scene.archive.addSession("three", segments: 3)
+        try scene.replaceWithSound(paths[1], from: 10)
+        try scene.replaceWithSound(paths[2], from: 20, channels: 1)
+        let playback = try await scene.open("three")
+        let cursor = try await playback.seek(to: .from(9 * second, until: nil))
+        _ = playback.begin(cursor)
+        var last: Int64 = 0
+        while let steps = try await playback.next(cursor) {
+            last = max(last, steps.last?.positionNanoseconds ?? 0)
+        }
+        #expect(last == 19_980_000_000)
+        let reason = "the recording has another format there: request it again with ?from=20.000"
+        #expect(cursor.endReason == reason)
+        // No description of the beginning suits it.
+        let problem = try await #require(throws: Problem.self) {
+            _ = try await playback.seek(to: .from(25 * second, until: nil))
+        }
+        #expect(problem.status == .notFound && problem.text.contains("?from=25.000"))
+        #expect(try await scene.open("three", from: "25").presentation.tracks.count == 1)
         try await scene.site.threads.stop()
     }
 
