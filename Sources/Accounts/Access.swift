@@ -12,6 +12,8 @@ package final class Access: Sendable {
         case wrongToken
         case linkExpired
         case linkInvalid
+        /// A link to a frame was used for another file of its source.
+        case linkOfFrame(address: String)
         /// The account that made it has changed, or is gone.
         case linkEnded
         case tooManyAttempts(seconds: Int)
@@ -22,6 +24,8 @@ package final class Access: Sendable {
             case .wrongToken: "this token is not valid: ask for a new one"
             case .linkExpired: "this link has expired: ask for a new one"
             case .linkInvalid: "this link is not valid: copy it completely"
+            case .linkOfFrame(let address):
+                "this link opens \(address) only: make a link for this address"
             case .linkEnded:
                 "this link has ended with the log-ins of the account that made it: ask for a new one"
             case .tooManyAttempts(let seconds): "too many attempts: try again in \(seconds) s"
@@ -169,7 +173,10 @@ package final class Access: Sendable {
             }
             return .allowed(.link, link.rights, renewedCookie: nil)
         case .expired: return .refused(.linkExpired)
-        case .invalid: return .refused(.linkInvalid)
+        case .invalid:
+            let frame = SignedLink.misusedEmbedding(
+                path: path, query: query, key: key, now: now.secondsSince1970)
+            return .refused(frame.map { .linkOfFrame(address: $0) } ?? .linkInvalid)
         }
     }
 

@@ -84,6 +84,25 @@ struct `Access by link` {
         #expect(!access.isValid(pass, now: AccessSample.time(3_600)))
     }
 
+    @Test func `to a frame opens no picture by itself, and the refusal says so`() throws {
+        try scene.add("anna")
+        let access = try scene.access()
+        func link(_ path: String) throws -> String {
+            try access.link(
+                to: path, query: "", lifeSeconds: 3_600, for: .user("anna"), .everything,
+                now: AccessSample.time(0))
+        }
+        let picture = try link("/live/door/picture.jpg")
+        #expect(access.check(link: picture).rights?.mayRead("door") == true)
+        #expect(access.check(link: picture, at: 3_600) == .refused(.linkExpired))
+        let frame = try link("/embed/door")
+        let misused = frame.replacing("/embed/door", with: "/live/door/picture.jpg")
+        let refusal = Access.Refusal.linkOfFrame(address: "/embed/door")
+        #expect(access.check(link: misused) == .refused(refusal))
+        #expect(
+            "\(refusal)" == "this link opens /embed/door only: make a link for this address")
+    }
+
     @Test(arguments: [
         "removed", "password", "role", "sources", "name", "commented out", "removed and added",
     ])

@@ -53,6 +53,36 @@ struct `A signed link` {
         #expect(verdict(whole.text(key: key).replacing("?", with: "?&")) == .invalid)
     }
 
+    @Test(arguments: ["/live/door/picture.jpg", "/api/v1/live/door/picture.jpg"])
+    func `can be of the newest picture of a source`(path: String) throws {
+        let link = try link(path, "width=640")
+        let text = link.text(key: key)
+        #expect(verdict(text) == .valid(link))
+        #expect(link.target.session == nil && link.target.source == "door")
+        for (old, new) in [
+            ("door", "hall"), ("640", "641"), ("/live", "//live"), ("/live", "/live/live"),
+            ("/live", "/api/v1/live"), ("picture.jpg", "media.mp4"), ("/picture.jpg", ""),
+        ] {
+            #expect(verdict(text.replacing(old, with: new, maxReplacements: 1)) == .invalid)
+        }
+    }
+
+    @Test func `to a frame is recognised where it is used for a picture`() throws {
+        let text = try link("/embed/door", "").text(key: key)
+        let query = String(text.drop { $0 != "?" }.dropFirst())
+        func frame(_ path: String, _ query: String, at seconds: Int64 = 0) -> String? {
+            SignedLink.misusedEmbedding(path: path, query: query, key: key, now: now + seconds)
+        }
+        #expect(frame("/live/door/picture.jpg", query) == "/embed/door")
+        #expect(frame("/api/v1/live/door/picture.jpg", "width=640&\(query)") == "/embed/door")
+        #expect(frame("/live/door/picture.jpg", query, at: 3_600) == "/embed/door")
+        #expect(frame(path, query) == "/embed/door")
+        #expect(frame("/live/hall/picture.jpg", query) == nil)
+        #expect(frame("/live/door/picture.jpg", query + "A") == nil)
+        #expect(frame("/live/door/picture.jpg", "") == nil)
+        #expect(frame("/embed/door", query) == nil)
+    }
+
     @Test func `cannot be made for sessions to come`() {
         #expect(throws: AccessError.self) {
             try link("/api/v1/sessions/latest/sources/door/media.mp4")
@@ -137,6 +167,9 @@ struct `A signed link` {
         "", "/", "media.mp4", "/api/v1/sessions", "/api/v1/sessions/a/sources/b",
         "/api/v1/sessions/a/sources/b/", "/api/v1/sessions/a/sources/b/index.m3u8",
         "/api/v1/sessions/a/sources/../media.mp4", "/api/v1/sessions/a/sources//media.mp4",
+        "/live/door", "/live/door/media.mp4", "/live//picture.jpg", "live/door/picture.jpg",
+        "/live/door/picture.jpg/", "/live/.a/picture.jpg", "/api/v2/live/door/picture.jpg",
+        "/api/v1/live/door", "/api/v1/embed/door", "/api/v1/live/live/door/picture.jpg",
         "/api/v1/sessions/.a/sources/b/media.mp4", "/api/v1/sessions/a/sources/b/media.mp4/",
         "/api/v2/sessions/a/sources/b/media.mp4", "/API/v1/sessions/a/sources/b/media.mp4",
         "x/api/v1/sessions/a/sources/b/media.mp4", "/api/v1/sessions/a/sources/b\0/media.mp4",

@@ -6,6 +6,7 @@ import Media
 ///
 ///     /api/v1/sessions/SESSION/sources/SOURCE/media.mp4?from=83.5&until=90&account=…&expires=1795300000&signature=…
 ///     /embed/SOURCE?account=…&expires=1795300000&signature=…
+///     /live/SOURCE/picture.jpg?width=640&account=…&expires=1795300000&signature=…
 ///
 /// The signature covers all bytes before it: a link is valid only unchanged, without added, removed, repeated or reordered query
 /// items.
@@ -15,7 +16,9 @@ package struct SignedLink: Hashable, Sendable {
     /// Tolerance for a clock that was set back since a link was made.
     private static let clockToleranceSeconds: Int64 = 60
     /// Files that can be linked.
-    private static let files: Set = ["media.mp4", "picture.jpg"]
+    private static let files: Set = ["media.mp4", picture]
+    /// The newest picture of a live source has this name, too.
+    private static let picture = "picture.jpg"
     /// Longer addresses have no link.
     private static let maximumBytes = 1_024
     /// Length limit: the items of the signature have at most 113 bytes.
@@ -48,7 +51,8 @@ package struct SignedLink: Hashable, Sendable {
             guard let (session, source) = names(in: path) else {
                 throw .notLinkable(
                     reason: "use /api/v1/sessions/SESSION/sources/SOURCE/ and "
-                        + files.sorted().joined(separator: " or ") + ", or /embed/SOURCE")
+                        + files.sorted().joined(separator: " or ")
+                        + ", /live/SOURCE/\(picture) or /embed/SOURCE")
             }
             guard isCanonical(query) else {
                 throw .notLinkable(
@@ -78,7 +82,7 @@ package struct SignedLink: Hashable, Sendable {
     package static func isOfEmbedding(_ path: String, of source: String) -> Bool {
         let sources = [source, SourcePreviews.name(of: source)]
         return path == "/api/v1/live"
-            || sources.contains { path == "/api/v1/live/\($0)/picture.jpg" }
+            || sources.contains { path == "/api/v1/live/\($0)/\(picture)" }
     }
 
     /// Rights of the link: its source, within the path and the query.
@@ -145,6 +149,22 @@ extension SignedLink {
         return .valid(link)
     }
 
+    /// The frame's address, if the query of a link to it is used for another file of its source.
+    package static func misusedEmbedding(
+        path: String, query: String, key: AccessKey, now: Int64
+    ) -> String? {
+        guard path.utf8.count + query.utf8.count <= maximumSignedBytes,
+            let source = names(in: path)?.source
+        else { return nil }
+        let embedding = "/embed/\(source)"
+        // Items of the other address may be in front.
+        let signed = query.split(separator: "&").suffix(addedNames.count).joined(separator: "&")
+        guard path != embedding,
+            verify(path: embedding, query: signed, key: key, now: now) != .invalid
+        else { return nil }
+        return embedding
+    }
+
     private static func value(of name: String, in item: String) -> String? {
         item.hasPrefix("\(name)=") ? String(item.dropFirst(name.count + 1)) : nil
     }
@@ -154,18 +174,25 @@ extension SignedLink {
 
     /// Session and source, if this is the canonical path of a file that can be linked.
     private static func names(in path: String) -> (session: String?, source: String)? {
-        let parts = path.split(separator: "/", omittingEmptySubsequences: false).map { String($0) }
-        if parts.count == 3, parts[0].isEmpty, parts[1] == "embed", DirectoryName.isValid(parts[2])
-        {
-            return (nil, parts[2])
-        }
-        guard parts.count == 8, parts[0].isEmpty, parts[1] == "api", parts[2] == "v1",
-            parts[3] == "sessions", DirectoryName.isValid(parts[4]),
+        var parts = path.split(separator: "/", omittingEmptySubsequences: false)
+            .map { String($0) }
+        guard parts.removeFirst().isEmpty else { return nil }
+        if parts.starts(with: ["api", "v1", "live"]) { parts.removeFirst(2) }
+        let names: (session: String?, source: String)
+        switch parts.count {
+        case 2 where parts[0] == "embed": names = (nil, parts[1])
+        case 3 where parts[0] == "live" && parts[2] == picture: names = (nil, parts[1])
+        case 7
+        where parts.starts(with: ["api", "v1", "sessions"]) && parts[4] == "sources"
+            && files.contains(parts[6])
             // It would grant access to future sessions.
-            parts[4] != newestSession, parts[5] == "sources",
-            DirectoryName.isValid(parts[6]), files.contains(parts[7])
-        else { return nil }
-        return (parts[4], parts[6])
+            && parts[3] != newestSession:
+            names = (parts[3], parts[5])
+        default: return nil
+        }
+        let isValid =
+            DirectoryName.isValid(names.source) && names.session.map(DirectoryName.isValid) != false
+        return isValid ? names : nil
     }
 
     /// Whether a query's names are lower-case, unique and none of the signature's, and its values are fully encoded.

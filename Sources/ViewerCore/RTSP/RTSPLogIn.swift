@@ -35,7 +35,7 @@ struct RTSPLogIn: Sendable {
             return .allowed(identity, rights, access.pass(own, rights, now: now))
         case .refused(.tooManyAttempts): return .refused(.unavailable)
         case .refused(.notLoggedIn), .refused(.wrongToken), .refused(.linkExpired),
-            .refused(.linkInvalid), .refused(.linkEnded):
+            .refused(.linkInvalid), .refused(.linkOfFrame), .refused(.linkEnded):
             return .refused(.unauthorized)
         }
     }

@@ -79,7 +79,8 @@ struct AccessMiddleware: RouterMiddleware {
         case .notLoggedIn, .wrongToken:
             headers[.wwwAuthenticate] = "Bearer"
             return Problem(.unauthorized, "\(refusal)", headers: headers)
-        case .linkExpired, .linkInvalid, .linkEnded: return Problem(.forbidden, "\(refusal)")
+        case .linkExpired, .linkInvalid, .linkOfFrame, .linkEnded:
+            return Problem(.forbidden, "\(refusal)")
         case .tooManyAttempts(let seconds):
             headers[.retryAfter] = "\(seconds)"
             return Problem(.tooManyRequests, "\(refusal)", headers: headers)
