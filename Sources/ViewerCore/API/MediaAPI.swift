@@ -212,7 +212,7 @@ struct MediaAPI {
         in session: String?
     ) async throws -> Response {
         let memory = site.coverage
-        let (recorded, end) = try await site.read { library -> (String, Int64) in
+        let (recorded, end) = try await site.read { library -> (String, PresentEnd) in
             guard let present = try library.sessionBeingRecorded(), session ?? present == present,
                 let end = try library.presentEnd(
                     of: name, in: present, remembering: memory,
@@ -220,17 +220,20 @@ struct MediaAPI {
             else { throw Problem(.notFound, "'\(name)' is not being recorded") }
             return (present, end)
         }
-        var response = try await picture(request, context, query, of: name, in: recorded) { _, _ in
-            end - 1
-        }
+        var response = try await picture(
+            request, context, query, of: name, in: recorded,
+            notBefore: end.oldestPictureNanoseconds
+        ) { _, _ in end.endNanoseconds - 1 }
         response.headers[.cacheControl] = "no-store"
         return response
     }
 
-    /// - Parameter instant: nanoseconds of session time, from the library and the session's zero; nil: the first picture.
+    /// - Parameters:
+    ///   - oldest: 404 for a picture before this session time, nanoseconds.
+    ///   - instant: nanoseconds of session time, from the library and the session's zero; nil: the first picture.
     private func picture(
         _ request: Request, _ context: ViewerContext, _ query: RequestQuery, of name: String,
-        in session: String,
+        in session: String, notBefore oldest: Int64 = .min,
         at instant: @escaping @Sendable (RecordingLibrary, UTCTime) throws -> Int64?
     ) async throws -> Response {
         let width = try query.number("width", in: Self.widths) ?? Self.widths.upperBound
@@ -261,6 +264,9 @@ struct MediaAPI {
                 }
             }
             pictures.keep(picture, for: key)
+        }
+        guard picture.atNanoseconds >= oldest else {
+            throw Problem(.notFound, "'\(name)' has sound, but no pictures at present")
         }
         let tag = Digest(of: picture.bytes).description
         let answer = FileAnswer(

@@ -18,7 +18,7 @@ import TestRecordings
     }
 
     /// - Parameter age: of the newest file, seconds.
-    private func end(of source: String = "camera", age: Int64) throws -> Int64? {
+    private func end(of source: String = "camera", age: Int64) throws -> PresentEnd? {
         let date = try FileManager.default.attributesOfItem(atPath: paths[1])[.modificationDate]
         let modified = try #require(date as? Date).timeIntervalSince1970
         let library = try RecordingLibrary(
@@ -33,8 +33,11 @@ import TestRecordings
     @Test func `a source is recorded while its last file is finished and the next has no picture`()
         throws
     {
-        #expect(try end(age: 0) == 20_000_000_000)
-        #expect(try end(age: 9) == 20_000_000_000)
+        // Sound may be recorded up to there without pictures.
+        let expected = PresentEnd(
+            endNanoseconds: 20_000_000_000, oldestPictureNanoseconds: 10_000_000_000)
+        #expect(try end(age: 0) == expected)
+        #expect(try end(age: 9) == expected)
     }
 
     /// An agent that was killed leaves its file open: its last picture was the newest one for ever.
@@ -42,14 +45,18 @@ import TestRecordings
         throws
     {
         try open(paths[1])
-        #expect(try end(ofGrowing: 21) == 20_000_000_000)
-        #expect(try end(ofGrowing: 30) == 20_000_000_000)
+        for present: Int64 in [21, 30] {
+            let expected = PresentEnd(
+                endNanoseconds: 20_000_000_000,
+                oldestPictureNanoseconds: (present - 10) * 1_000_000_000)
+            #expect(try end(ofGrowing: present) == expected)
+        }
         #expect(try end(ofGrowing: 31) == nil)
         #expect(try end(ofGrowing: 3_600) == nil)
     }
 
     /// - Parameter present: seconds of session time.
-    private func end(ofGrowing present: Int64) throws -> Int64? {
+    private func end(ofGrowing present: Int64) throws -> PresentEnd? {
         let library = try RecordingLibrary(
             ArchiveReference(directory: archive.layout.root), isReadOnly: true
         ) { _ in }
