@@ -3,10 +3,14 @@ package struct StreamAddress: Hashable, Sendable {
     /// The scheme is in lower case, as libavformat requires.
     package let url: String
     package let format: ContainerFormat
+    /// Equal for spellings of one destination: the host in lower case, and the port also where it is the scheme's default.
+    package let canonical: String
 
     private static let schemes: Set = ["srt", "rtmp", "rtmps", "rtsp", "rtsps", "udp"]
-    /// Those without a default port.
-    private static let schemesWithPort: Set = ["srt", "udp"]
+    /// Schemes without one need a port.
+    private static let defaultPorts: [String: UInt16] = [
+        "rtmp": 1_935, "rtmps": 443, "rtsp": 554, "rtsps": 322,
+    ]
 
     /// - Parameter text: the URL. User, host and port are found as libavformat does (`av_url_split`).
     /// - Throws: if no connection to it is possible.
@@ -24,15 +28,32 @@ package struct StreamAddress: Hashable, Sendable {
             scheme == "srt"
             && rest.drop { $0 != "?" }.dropFirst().split(separator: "&").contains("mode=listener")
         guard !host.isEmpty || listens else { throw .noHost(scheme: scheme) }
+        let number: UInt16
         if let port {
-            guard port.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let number = UInt16(port),
-                number > 0
+            guard port.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let stated = UInt16(port),
+                stated > 0
             else { throw .badPort(scheme: scheme) }
-        } else if Self.schemesWithPort.contains(scheme) {
+            number = stated
+        } else if let usual = Self.defaultPorts[scheme] {
+            number = usual
+        } else {
             throw .noPort(scheme: scheme)
         }
+        let user = place.map { authority[..<$0.startIndex] } ?? ""
+        let path = rest[authority.endIndex...]
+        canonical =
+            "\(scheme)://\(user)\(host.lowercased()):\(number)"
+            + (path.hasPrefix("/") ? path : "/\(path)")
         url = scheme + text[mark.lowerBound...]
         self.format = format
+    }
+
+    /// The URL in a file: the first word. Empty lines and a byte order mark, which some editors write, may precede it.
+    package static func text(inFile bytes: [UInt8]) -> String? {
+        let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
+        let content = bytes.starts(with: mark) ? bytes[mark.count...] : bytes[...]
+        return String(decoding: content, as: UTF8.self).split(whereSeparator: \.isWhitespace)
+            .first.map { String($0) }
     }
 
     /// Host, which may be an IPv6 address in brackets, and port; nil: none is given.

@@ -312,9 +312,11 @@ struct ViewerCommand: RepeatingCommand {
         guard !forward.isEmpty else { return nil }
         do {
             let entries = try ForwardEntry.list(forward)
-            for entry in entries { try entry.check() }
+            try ForwardEntry.check(entries)
             return ForwardSettings(
                 entries: entries, program: try ForwardProgram(options: forwardOptions))
+        } catch let error as ForwardEntryError where error.isOfUsage {
+            throw UsageError("\(error)")
         } catch {
             throw Failure("\(error)")
         }

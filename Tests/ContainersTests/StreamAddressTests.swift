@@ -29,6 +29,31 @@ import Testing
         #expect(address.url == url && address.format == format)
     }
 
+    @Test(arguments: [
+        ("rtmp://h/app/KEY", "RTMP://H:1935/app/KEY"), ("rtsp://u:P@h", "rtsp://u:P@h:554/"),
+        ("srt://[::A]:1?x=Y", "srt://[::a]:1/?x=Y"), ("udp://h:05000", "udp://h:5000"),
+    ])
+    func `spellings of one destination are recognised`(one: String, other: String) throws {
+        let canonical = try StreamAddress(parsing: one).canonical
+        #expect(try StreamAddress(parsing: other).canonical == canonical)
+    }
+
+    @Test(arguments: [
+        ("udp://h:5000", "udp://h:5001"), ("rtmp://h/app/KEY", "rtmp://h/app/key"),
+        ("rtsp://h/a", "rtsps://h/a"), ("rtsp://u@h/a", "rtsp://v@h/a"),
+    ])
+    func `other destinations differ`(one: String, other: String) throws {
+        let canonical = try StreamAddress(parsing: one).canonical
+        #expect(try StreamAddress(parsing: other).canonical != canonical)
+    }
+
+    @Test func `a file's URL is its first word, after empty lines and a byte order mark`() {
+        let bytes = Array("\u{FEFF}\n \r\nudp://h:1 x\n".utf8)
+        #expect(StreamAddress.text(inFile: bytes) == "udp://h:1")
+        #expect(StreamAddress.text(inFile: [0xEF, 0xBB, 0xBF]) == nil)
+        #expect(StreamAddress.text(inFile: []) == nil)
+    }
+
     @Test(arguments: ["", "h:1", "http://h:1", "file:///tmp/a.ts", "://h:1", "tcp://h:1"])
     func `other schemes are refused`(text: String) {
         #expect(Self.error(text) == .noStream)

@@ -82,6 +82,15 @@ extension EndToEnd {
                     let wrong = try await stage.start(.archive, words).outcome()
                     #expect(wrong.status == 64)
                     #expect(wrong.complaints.contains("must begin with srt://"))
+                    let viewer = try await stage.start(
+                        .viewer,
+                        [
+                            "--archive", stage.archive, "--forward", "stage=\(file)",
+                            "--check-config",
+                        ]
+                    ).outcome()
+                    #expect(viewer.status == 64)
+                    #expect(viewer.complaints.contains("is no URL that begins with srt://"))
                     try FileManager.default.removeItem(atPath: file)
                     #expect(!wrong.complaints.contains("SECRET"))
                 }

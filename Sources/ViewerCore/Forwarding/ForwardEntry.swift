@@ -7,7 +7,7 @@ package import Files
 /// The destination is in a file, because it may contain a password or a stream key.
 package struct ForwardEntry: Hashable, Sendable, CustomStringConvertible {
     package let source: String
-    /// Its first line is a URL.
+    /// Its first line that is not empty is a URL.
     package let file: String
 
     /// Maximum number of entries: each is a process.
@@ -41,8 +41,18 @@ package struct ForwardEntry: Hashable, Sendable, CustomStringConvertible {
     /// `SOURCE=FILE`
     package var description: String { "\(source)=\(file)" }
 
-    /// Checks the file, which only this user may read, and the URL in it.
-    package func check() throws(ForwardEntryError) {
+    /// Checks the files of entries, and that no stream is sent twice.
+    package static func check(_ entries: [ForwardEntry]) throws(ForwardEntryError) {
+        var known: [String: ForwardEntry] = [:]
+        for entry in entries {
+            let stream = "\(entry.source) \(try entry.address().canonical)"
+            if let other = known[stream] { throw .sameStream(other, entry) }
+            known[stream] = entry
+        }
+    }
+
+    /// The URL in the file, which only this user may read.
+    func address() throws(ForwardEntryError) -> StreamAddress {
         let content: SmallFile.Content?
         do throws(FileError) {
             content = try SmallFile.read(file, limit: Self.maximumBytes, .secret)
@@ -50,12 +60,9 @@ package struct ForwardEntry: Hashable, Sendable, CustomStringConvertible {
             throw .badFile(error)
         }
         guard let content else { throw .noFile(file) }
-        let url = String(decoding: content.bytes, as: UTF8.self)
-            .split(whereSeparator: \.isNewline).first?
-            .split(whereSeparator: \.isWhitespace).first
-        guard let url else { throw .noURL(file) }
+        guard let url = StreamAddress.text(inFile: content.bytes) else { throw .noURL(file) }
         do throws(StreamAddressError) {
-            _ = try StreamAddress(parsing: String(url))
+            return try StreamAddress(parsing: url)
         } catch .noStream {
             throw .noURL(file)
         } catch {
@@ -69,11 +76,21 @@ package enum ForwardEntryError: Error, Hashable, CustomStringConvertible {
     case malformed(String)
     case badSource(String)
     case repeated(ForwardEntry)
+    /// Both files have the same destination.
+    case sameStream(ForwardEntry, ForwardEntry)
     case tooMany
     case noFile(String)
     case badFile(FileError)
     case noURL(String)
     case badURL(String, StreamAddressError)
+
+    /// Whether the options are wrong, in contrast to a file that cannot be read.
+    package var isOfUsage: Bool {
+        switch self {
+        case .malformed, .badSource, .repeated, .sameStream, .tooMany, .noURL, .badURL: true
+        case .noFile, .badFile: false
+        }
+    }
 
     package var description: String {
         switch self {
@@ -82,6 +99,8 @@ package enum ForwardEntryError: Error, Hashable, CustomStringConvertible {
         case .badSource(let name):
             "--forward: '\(name)' is not a name of a source: write SOURCE=FILE"
         case .repeated(let entry): "--forward \(entry) is given twice: remove one"
+        case .sameStream(let one, let other):
+            "--forward \(one) and \(other) send the same source to the same destination: remove one"
         case .tooMany:
             "--forward is given more than \(ForwardEntry.maximumEntries) times: use another viewer for the others"
         case .noFile(let path):

@@ -25,7 +25,7 @@ enum StreamURL {
         destination.contains("://") ? ContainerDestination.url(destination).name : destination
     }
 
-    /// The URL in a file's first line.
+    /// The URL in a file's first line that is not empty.
     static func read(file: String) throws -> String {
         let content: SmallFile.Content?
         do throws(FileError) {
@@ -39,13 +39,10 @@ enum StreamURL {
             throw Failure(
                 "--url-file \(file) does not exist: write the URL into it, with mode 600")
         }
-        let line = String(decoding: content.bytes, as: UTF8.self)
-            .split(whereSeparator: \.isNewline).first?
-            .split(whereSeparator: \.isWhitespace).first
-        guard let line else {
-            throw Failure(
+        guard let url = StreamAddress.text(inFile: content.bytes) else {
+            throw UsageError(
                 "--url-file \(file) has no URL in its first line: write the URL into it")
         }
-        return String(line)
+        return url
     }
 }
