@@ -204,6 +204,9 @@ extension EndToEnd {
             Wish(
                 .archive, "remux /nowhere/a.mkv b.mp4 --format exe", 64,
                 "'exe' is not a known container"),
+            Wish(.archive, "replay latest --to srt://box", 64, "has no port: write srt://"),
+            Wish(.archive, "replay latest --to udp://:5000", 64, "has no host"),
+            Wish(.archive, "replay latest --to rtmp://box:99999/a", 64, "has an invalid port"),
             Wish(.archive, "replay latest --to b.xyz", 64, "'b.xyz' is not a destination"),
             Wish(.archive, "replay latest --to ipc://", 64, "has no path"),
             Wish(

@@ -22,7 +22,16 @@ struct ContainerTarget {
 
     /// The reason why the argument is invalid, on one line; nil if it is valid.
     static func flaw(_ text: String) -> String? {
-        ContainerTarget(text) == nil
+        if text.contains("://") {
+            do throws(StreamAddressError) {
+                _ = try StreamAddress(parsing: text)
+                return nil
+            } catch {
+                // Of another scheme, it may be no URL of a stream.
+                if error != .noStream { return "the destination \(error)" }
+            }
+        }
+        return ContainerTarget(text) == nil
             ? "'\(StreamURL.name(text))' is not a destination: use a collector (tcp://ADDRESS:PORT), -, a file (.ts, .mkv, .mp4) or a stream URL (udp://, rtsp://, srt://, rtmp://)"
             : nil
     }
@@ -31,10 +40,12 @@ struct ContainerTarget {
         if text == "-" {
             (destination, format, isFile) = (.descriptor(1), .mpegTS, false)
         } else if text.contains("://") {
-            guard !text.hasPrefix("http"), let format = ContainerFormat(url: text) else {
+            do throws(StreamAddressError) {
+                let address = try StreamAddress(parsing: text)
+                (destination, format, isFile) = (.url(address.url), address.format, false)
+            } catch {
                 return nil
             }
-            (destination, self.format, isFile) = (.url(text), format, false)
         } else {
             guard let format = ContainerFormat(path: text) else { return nil }
             (destination, self.format, isFile) = (.file(text), format, true)

@@ -120,11 +120,10 @@ struct ReplayCommand: RepeatingCommand {
     mutating func run() throws {
         if let urlFile {
             to = try StreamURL.read(file: urlFile)
-            guard to.contains("://"), !ContainerTarget.isCollector(to), ContainerTarget(to) != nil
-            else {
-                throw UsageError(
-                    "the URL in --url-file \(urlFile) must begin with srt://, rtmp://, rtsp:// or udp://"
-                )
+            do throws(StreamAddressError) {
+                _ = try StreamAddress(parsing: to)
+            } catch {
+                throw UsageError("the URL in --url-file \(urlFile) \(error)")
             }
         }
         let console = log.console
