@@ -52,6 +52,8 @@ final class RecordingPlayback: Sendable {
             var isDrained = true
             /// The end of the recording, nanoseconds of session time, and when it was first seen, monotonic.
             var recorded: (end: Int64, since: Int64)?
+            /// Nothing was recorded for ``RecordingPlayback/silenceNanoseconds``.
+            var isSilent = false
             var hasWaited = false
             /// Session time at which a file needs another description, nanoseconds: playback ends before it.
             var otherFormat: Int64?
@@ -68,7 +70,12 @@ final class RecordingPlayback: Sendable {
 
         /// The reason for an end before that of the recording, in one line.
         var endReason: String? {
-            reading.withLock(\.otherFormat).map { RecordingPlayback.reason(ofOtherFormat: $0) }
+            reading.withLock { reading in
+                if let instant = reading.otherFormat {
+                    return RecordingPlayback.reason(ofOtherFormat: instant)
+                }
+                return reading.isSilent ? "nothing more is recorded at present" : nil
+            }
         }
 
         /// Whether its first file has the tracks of a presentation, or some of them.
@@ -110,6 +117,8 @@ final class RecordingPlayback: Sendable {
     private static let marginNanoseconds: Int64 = 3_000_000_000
     /// A growing recording whose end is unchanged for this long is played up to its end.
     private static let quietNanoseconds: Int64 = 10_000_000_000
+    /// Playback of a growing recording whose end is unchanged for this long ends: its agent has stopped. Live sources wait as long.
+    private static let silenceNanoseconds: Int64 = 30_000_000_000
     /// The files are searched for the samples of this duration before the newest one: tracks end at most this far apart.
     private static let overlapNanoseconds: Int64 = 4_000_000_000
     /// Growth of a recording for which it is read further.
@@ -134,12 +143,16 @@ final class RecordingPlayback: Sendable {
     private let session: String
     private let source: String
     private let owner: WorkOwner
+    /// Monotonic, nanoseconds.
+    private let now: @Sendable () -> Int64
     private let state: Mutex<State>
 
     private init(
         _ site: ViewerSite, session: String, source: String, for owner: WorkOwner,
-        beginningNanoseconds: Int64, presentation: ServedPresentation
+        beginningNanoseconds: Int64, presentation: ServedPresentation,
+        now: @escaping @Sendable () -> Int64
     ) {
+        self.now = now
         self.site = site
         self.session = session
         self.source = source
@@ -170,7 +183,8 @@ final class RecordingPlayback: Sendable {
     /// - Throws: ``Problem`` if nothing is recorded there.
     static func open(
         _ source: String, in session: String, from: String?, for owner: WorkOwner,
-        at site: ViewerSite
+        at site: ViewerSite,
+        now: @escaping @Sendable () -> Int64 = { SystemClock.monotonic.nowNanoseconds }
     ) async throws -> RecordingPlayback {
         let memory = site.coverage
         return try await heavy(session, for: owner, at: site) { library in
@@ -196,7 +210,7 @@ final class RecordingPlayback: Sendable {
                     formats: try formats(
                         of: recorded.files(from: first.ptsNanoseconds, until: nil),
                         beginningWith: first.file),
-                    extent: .recorded(durationNanoseconds: duration)))
+                    extent: .recorded(durationNanoseconds: duration)), now: now)
         }
     }
 
@@ -241,7 +255,8 @@ final class RecordingPlayback: Sendable {
     fileprivate static func reason(ofOtherFormat instant: Int64) -> String {
         // Rounded up: a time before it has the format before it.
         let seconds = PlayRange.text(instant.clampedAdding(999_999))
-        return "the recording has another format there: request it again with ?from=\(seconds)"
+        return
+            "the recording has another format from \(seconds) s on: request it with ?from=\(seconds)"
     }
 
     /// Whether a source is still being recorded. Its last file says nothing about that while the next one is begun.
@@ -373,7 +388,8 @@ final class RecordingPlayback: Sendable {
         // Before the list of files, which is then the last one.
         let isGrowing = try Self.isGrowing(source, in: session, library)
         let horizon = try isGrowing ? reachable(&reading, library) : .max
-        reading.isComplete = cursor.endNanoseconds.map { horizon >= $0 } ?? !isGrowing
+        reading.isComplete =
+            cursor.endNanoseconds.map { horizon >= $0 } ?? !isGrowing || reading.isSilent
         guard let before = reading.horizon else {
             // The reader was opened just now.
             reading.horizon = horizon
@@ -404,12 +420,14 @@ final class RecordingPlayback: Sendable {
     private func reachable(
         _ reading: inout Cursor.Reading, _ library: RecordingLibrary
     ) throws -> Int64 {
-        let now = SystemClock.monotonic.nowNanoseconds
+        let now = now()
         let lane = try library.lane(of: source, in: session, remembering: site.coverage)
         let end = lane?.recorded.last?.endNanoseconds ?? .min
         let known = reading.recorded ?? (end, now)
         reading.recorded = known.end == end ? known : (end, now)
-        let isQuiet = known.end == end && now - known.since >= Self.quietNanoseconds
+        let quiet = known.end == end ? now - known.since : 0
+        reading.isSilent = quiet >= Self.silenceNanoseconds
+        let isQuiet = quiet >= Self.quietNanoseconds
         return isQuiet ? end : end.clampedSubtracting(Self.marginNanoseconds)
     }
 

@@ -72,8 +72,13 @@ private final class PlaybackScene: Sendable {
         try writer.finish()
     }
 
+    /// Monotonic time of a playback, nanoseconds.
+    let now = Atomic<Int64>(0)
+
     func open(_ session: String = "one", from: String? = nil) async throws -> RecordingPlayback {
-        try await RecordingPlayback.open("camera", in: session, from: from, for: owner, at: site)
+        try await RecordingPlayback.open(
+            "camera", in: session, from: from, for: owner, at: site
+        ) { [self] in now.load(ordering: .relaxed) }
     }
 
     func setComplete(_ isComplete: Bool, _ session: String) throws {
@@ -216,6 +221,27 @@ private final class PlaybackScene: Sendable {
         try await scene.site.threads.stop()
     }
 
+    /// It waited until the session's end.
+    @Test func `playback ends where a source has stopped, although its session continues`()
+        async throws
+    {
+        try scene.archive.addSession("two", segments: 2, state: .recording)
+        try scene.setComplete(false, "two")
+        let lock = try #require(try ArchiveLock.take(scene.archive.layout))
+        let playback = try await scene.open("two")
+        let cursor = try await playback.seek(to: .from(15 * second, until: nil))
+        _ = playback.begin(cursor)
+        #expect(try await scene.steps(playback, cursor).map(\.picture) == [15, 16])
+        scene.now.store(10 * second, ordering: .relaxed)
+        #expect(try await scene.steps(playback, cursor).map(\.picture) == [17, 18, 19])
+        #expect(try await playback.next(cursor)?.count == 0)
+        scene.now.store(30 * second, ordering: .relaxed)
+        while let steps = try await playback.next(cursor) { #expect(steps.isEmpty) }
+        #expect(cursor.endReason == "nothing more is recorded at present")
+        withExtendedLifetime(lock) {}
+        try await scene.site.threads.stop()
+    }
+
     @Test func `a range of a recording that grows ends at its end`() async throws {
         let layout = scene.archive.layout
         try scene.archive.addSession("two", segments: 2, state: .recording)
@@ -280,7 +306,8 @@ private final class PlaybackScene: Sendable {
             last = max(last, steps.last?.positionNanoseconds ?? 0)
         }
         #expect(last == 19_980_000_000)
-        let reason = "the recording has another format there: request it again with ?from=20.000"
+        let reason =
+            "the recording has another format from 20.000 s on: request it with ?from=20.000"
         #expect(cursor.endReason == reason)
         // No description of the beginning suits it.
         let problem = try await #require(throws: Problem.self) {
