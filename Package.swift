@@ -316,7 +316,7 @@ let package = Package(
         tests(
             "CollectorCore", logging, "Archive", "Catalog", "CollectorCore", "Media", "Messaging",
             "Operations", "TestDatabases", "TestDisks", "Timing", "Trust", "Wire"),
-        tests("Containers", "Containers", "Devices", "Media", "TestMedia"),
+        tests("Containers", "Containers", "Devices", "FFmpegSupport", "Media", "TestMedia"),
         tests(
             "ExportCore", "Archive", "Containers", "Devices", "Encoding", "ExportCore", "Library",
             "Media", "MP4", "Recordings", "TestMedia", "TestRecordings"),

@@ -63,15 +63,25 @@ package struct ContainerWriter: ~Copyable {
                 url, name: name, options: Self.protocolOptions(of: url), cancellation)
         }
         if let outlet { handle.use(outlet) }
-        let result = handle.writeHeader(options.muxerOptions)
+        var result: Int32 = 0
+        let complaint = LibraryLog.complaint {
+            result = handle.writeHeader(options.muxerOptions)
+        }
         guard result >= 0 else {
+            let isOfCodec =
+                handle.connectsItself
+                ? complaint?.hasPrefix("Unsupported codec") == true : result == -EINVAL
             // The muxer cannot describe one of the tracks.
-            if result == -EINVAL, outlet?.failure == nil, cancellation?.isCancelled != true {
+            if isOfCodec, outlet?.failure == nil, cancellation?.isCancelled != true {
                 let codecs = tracks.map { $0.track.codec.uppercased() }
                 throw Self.error(
                     .cannotHold(
                         format: format.description, codec: codecs.joined(separator: " with ")),
                     to: destination)
+            }
+            if case .url(let url) = destination, cancellation?.isCancelled != true {
+                throw .cannotOpen(
+                    name, reason: ConnectionRefusal.reason(result, complaint: complaint, url: url))
             }
             throw Self.error(
                 result, name, outlet, cancellation, orElse: ContainerError.cannotOpen)

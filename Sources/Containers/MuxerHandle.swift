@@ -40,16 +40,20 @@ struct MuxerHandle: ~Copyable {
     func connect(
         _ url: String, name: String, options: [String: String], _ cancellation: Cancellation?
     ) throws(ContainerError) {
-        guard context.pointee.oformat.pointee.flags & AVFMT_NOFILE == 0 else { return }
+        guard !connectsItself else { return }
         var dictionary: OpaquePointer?
         defer { av_dict_free(&dictionary) }
         for (key, value) in options { av_dict_set(&dictionary, key, value, 0) }
-        let result = withUnsafePointer(to: context.pointee.interrupt_callback) { callback in
-            avio_open2(&context.pointee.pb, url, AVIO_FLAG_WRITE, callback, &dictionary)
+        var result: Int32 = 0
+        let complaint = LibraryLog.complaint {
+            result = withUnsafePointer(to: context.pointee.interrupt_callback) { callback in
+                avio_open2(&context.pointee.pb, url, AVIO_FLAG_WRITE, callback, &dictionary)
+            }
         }
         guard result >= 0 else {
             if cancellation?.isCancelled == true { throw .cancelled }
-            throw .cannotOpen(name, reason: SRTLibrary.refusal(by: url) ?? libraryErrorText(result))
+            throw .cannotOpen(
+                name, reason: ConnectionRefusal.reason(result, complaint: complaint, url: url))
         }
         connection.isOpen = true
     }
@@ -59,6 +63,9 @@ struct MuxerHandle: ~Copyable {
         context.pointee.pb = outlet.context
         context.pointee.flags |= AVFMT_FLAG_CUSTOM_IO
     }
+
+    /// Whether the muxer opens its connection when it writes the header, as that of RTSP does.
+    var connectsItself: Bool { context.pointee.oformat.pointee.flags & AVFMT_NOFILE != 0 }
 
     /// Returns the library's result.
     func writeHeader(_ options: [String: String]) -> Int32 {

@@ -255,7 +255,7 @@ package final class Forwarder: Sendable {
                 // A repeated error is logged once.
                 return state.status.trouble != trouble
             }
-            if isNew { logger.warning("\(settings.destination.name): \(trouble); trying again") }
+            if isNew { logger.warning("\(trouble); trying again") }
             let hasSent = state.withLock { $0.status.sentSamples } > sent
             pause =
                 hasSent
@@ -323,13 +323,16 @@ package final class Forwarder: Sendable {
             try output.finish()
             return .over
         } catch {
+            let name = settings.destination.name
             switch error {
             case .cancelled:
                 return .failed(
-                    "the destination has blocked the connection for \(Self.stallNanoseconds / 1_000_000_000) s"
+                    "\(name) has blocked the connection for \(Self.stallNanoseconds / 1_000_000_000) s"
                 )
             case .cannotHold, .cannotStream, .badTrack, .unknownFormat: return .impossible(error)
-            case .cannotOpen, .cannotWrite, .cannotRead, .truncated: return .failed("\(error)")
+            case .cannotOpen(_, let reason): return .failed("cannot connect to \(name): \(reason)")
+            case .cannotWrite(_, let reason): return .failed("sending to \(name) failed: \(reason)")
+            case .cannotRead, .truncated: return .failed("\(error)")
             }
         }
     }

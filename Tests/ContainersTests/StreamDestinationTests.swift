@@ -1,4 +1,5 @@
 import Devices
+import FFmpegSupport
 import Foundation
 import Glibc
 import Media
@@ -225,6 +226,53 @@ private final class PublishedNames: Sendable {
     ])
     func `a passphrase that a server refuses is stated`(message: String, isStated: Bool) {
         #expect((SRTLibrary.reason(in: message) != nil) == isStated)
+    }
+
+    /// An error of the connection was taken for one of the codecs, or had no reason.
+    @Test(arguments: [
+        ("", "method ANNOUNCE failed: 405 Method Not Allowed"),
+        ("HTTP/1.0 400 Bad Request\r\n\r\n", "the server does not answer with RTSP"),
+    ])
+    func `the reason of an RTSP server's refusal is stated`(answer: String, reason: String) throws {
+        LibraryLog.keepOffTerminal()
+        let media = try MediaFiles()
+        let clip = try media.make("clip.mp4", Self.clip)
+        let listener = try LocalSocket(SOCK_STREAM)
+        listen(listener.descriptor, 4)
+        let descriptor = listener.descriptor
+        Thread {
+            let client = accept(descriptor, nil, nil)
+            LocalSocket.limitWaits(of: client)
+            var buffer = [UInt8](repeating: 0, count: 4_096)
+            var number = 0
+            while recv(client, &buffer, buffer.count, 0) > 0 {
+                number += 1
+                let status = number == 1 ? "200 OK" : "405 Method Not Allowed"
+                let text = answer.isEmpty ? "RTSP/1.0 \(status)\r\nCSeq: \(number)\r\n\r\n" : answer
+                _ = Glibc.send(client, text, text.utf8.count, Int32(MSG_NOSIGNAL))
+                if !answer.isEmpty { break }
+            }
+            close(client)
+        }.start()
+        let name = "rtsp://127.0.0.1:\(listener.port)"
+        #expect(throws: ContainerError.cannotOpen("\(name)/…", reason: reason)) {
+            try Self.send(clip, to: "\(name)/\(Self.secret)", .rtsp)
+        }
+    }
+
+    @Test(arguments: [
+        (EIO, "Failed to resolve hostname h: Name or service not known", true),
+        (ECONNREFUSED, "Connection to tcp://h:1 failed: Connection refused", false),
+        (EINVAL, "Server error: stream KEY is in use", false),
+        (EINVAL, "user ann may not publish", false), (EINVAL, nil, false),
+    ])
+    func `the library's message is the reason if its code says little, and it has no secret`(
+        error: Int32, complaint: String?, isStated: Bool
+    ) {
+        let reason = ConnectionRefusal.reason(
+            -error, complaint: complaint, url: "rtmp://ann:PASS@h:1/app/KEY?x=y")
+        #expect((reason == complaint) == isStated)
+        #expect(!reason.contains("KEY") && !reason.contains("ann"))
     }
 
     @Test func `a codec that a streaming container cannot hold is said without advice for files`()

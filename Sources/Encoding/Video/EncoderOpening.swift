@@ -47,7 +47,7 @@ extension CodecHandle {
         defer { av_dict_free(&options) }
         for (key, value) in family.options(for: settings) { av_dict_set(&options, key, value, 0) }
         var result: Int32 = 0
-        let complaint = CodecLibrary.complaint { result = avcodec_open2(context, codec, &options) }
+        let complaint = LibraryLog.complaint { result = avcodec_open2(context, codec, &options) }
         guard result >= 0 else {
             throw .encoderRefused(name, reason: complaint ?? libraryErrorText(result))
         }

@@ -21,7 +21,7 @@ final class HardwareSurfaces {
         encoder = settings.encoder
         var device: UnsafeMutablePointer<AVBufferRef>?
         var result: Int32 = 0
-        let complaint = CodecLibrary.complaint {
+        let complaint = LibraryLog.complaint {
             result = av_hwdevice_ctx_create(&device, AV_HWDEVICE_TYPE_VAAPI, nil, nil, 0)
         }
         guard result >= 0, device != nil else {

@@ -59,7 +59,7 @@ enum ParameterSets {
         var result: Int32 = 0
         var coded: [UInt8] = []
         try surfaces?.upload(frame)
-        let complaint = CodecLibrary.complaint {
+        let complaint = LibraryLog.complaint {
             result = avcodec_send_frame(handle.context, frame)
             if result >= 0 { result = avcodec_send_frame(handle.context, nil) }
             let packet = PacketHandle()

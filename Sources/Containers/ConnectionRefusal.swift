@@ -1,0 +1,48 @@
+import CFFmpeg
+import FFmpegSupport
+import Glibc
+
+/// The reason why libavformat could not connect to a streaming server.
+enum ConnectionRefusal {
+    /// Errors of the system that say enough; the others stand for many causes.
+    private static let vagueErrors: Set = [EIO, EINVAL, EPERM]
+    /// Error codes of the system are smaller; those of the library are four letters.
+    private static let largestSystemError: Int32 = 4_096
+
+    /// - Parameters:
+    ///   - code: of the library.
+    ///   - complaint: the first error that the library has logged.
+    ///   - url: passwords and stream keys in it are never repeated.
+    static func reason(_ code: Int32, complaint: String?, url: String) -> String {
+        if let refusal = SRTLibrary.refusal(by: url) { return refusal }
+        let isVague = -code > largestSystemError || vagueErrors.contains(-code)
+        if isVague, let complaint, words(complaint).isDisjoint(with: secrets(of: url)) {
+            return complaint.trimming { $0.isWhitespace || $0 == "." }
+        }
+        if code == CFFmpeg_ERROR_INVALIDDATA, url.lowercased().hasPrefix("rtsp") {
+            return "the server does not answer with RTSP"
+        }
+        return libraryErrorText(code)
+    }
+
+    /// The words of a URL that may be secret: all but scheme, host and port.
+    private static func secrets(of url: String) -> Set<Substring> {
+        guard let mark = url.firstRange(of: "://") else { return words(url) }
+        let rest = url[mark.upperBound...]
+        let authority = rest.prefix { $0 != "/" && $0 != "?" && $0 != "#" }
+        let user = authority.lastIndex(of: "@").map { authority[..<$0] } ?? ""
+        return words(user).union(words(rest[authority.endIndex...]))
+    }
+
+    private static func words(_ text: some StringProtocol) -> Set<Substring> {
+        Set(Substring(text).split { !$0.isLetter && !$0.isNumber })
+    }
+}
+
+extension String {
+    fileprivate func trimming(_ isSuperfluous: (Character) -> Bool) -> String {
+        var text = Substring(self)
+        while let last = text.last, isSuperfluous(last) { text.removeLast() }
+        return String(text.drop(while: isSuperfluous))
+    }
+}
