@@ -207,47 +207,10 @@ final class RecordingPlayback: Sendable {
                 beginningNanoseconds: first.ptsNanoseconds,
                 presentation: ServedPresentation(
                     name: source,
-                    formats: try formats(
+                    formats: try RecordedTracks.formats(
                         of: recorded.files(from: first.ptsNanoseconds, until: nil),
                         beginningWith: first.file),
                     extent: .recorded(durationNanoseconds: duration)), now: now)
-        }
-    }
-
-    /// The tracks of a recording: those of its first file, and those that its last file has besides, in their first format.
-    private static func formats(
-        of files: ArraySlice<RecordedSource.File>, beginningWith first: RecordedFile
-    ) throws(ArchiveError) -> [TrackFormat] {
-        var formats = first.formats
-        guard let last = files.last, let end = try Self.formats(of: last) else { return formats }
-        for format in end where first.format(format.kind) == nil {
-            var known = format
-            // The file from which on it is recorded. It may have paused.
-            var (without, with) = (files.startIndex, files.endIndex - 1)
-            while with - without > 1 {
-                let middle = without + (with - without) / 2
-                let found = try Self.formats(of: files[middle])?.first { $0.kind == format.kind }
-                if let found {
-                    (known, with) = (found, middle)
-                } else {
-                    without = middle
-                }
-            }
-            formats.append(known)
-        }
-        return formats
-    }
-
-    /// Nil: the file is damaged, or was removed.
-    private static func formats(
-        of file: RecordedSource.File
-    ) throws(ArchiveError) -> [TrackFormat]? {
-        do throws(ArchiveError) {
-            return try file.opened().formats
-        } catch {
-            if case .malformed = error { return nil }
-            guard error.isForAbsence else { throw error }
-            return nil
         }
     }
 
