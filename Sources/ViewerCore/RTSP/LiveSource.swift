@@ -356,7 +356,7 @@ final class LiveSource: Sendable {
         }
         guard !state.isBroken else { return }
         var batch = PacketBatch()
-        var isReported = false
+        var (isReported, hasMain) = (false, false)
         let first = beginning(instant, state)
         let media =
             fragment.bytes.count
@@ -384,8 +384,10 @@ final class LiveSource: Sendable {
                     run.track == main || time > state.resumed[run.track] ?? .min
                 else { continue }
                 let isKeyframe = sample.flags.contains(.keyframe)
-                if run.track == main, fragment.beginsDecodable, isKeyframe || main == .audio {
-                    batch.beginsDecodable = true
+                if run.track == main, !hasMain {
+                    hasMain = true
+                    batch.beginsDecodable =
+                        fragment.beginsDecodable && (isKeyframe || main == .audio)
                 }
                 if !isReported,
                     fragment.beginsDecodable

@@ -18,6 +18,8 @@ final class RTSPConnection: ChannelInboundHandler {
     private static let look = TimeAmount.seconds(1)
     /// Delay between a recording's last packets and the BYE.
     private static let lastPause = Duration.milliseconds(500)
+    /// Delay between the BYE of a live source and the end of the connection.
+    private static let farewell = TimeAmount.milliseconds(500)
 
     private enum Content {
         case none
@@ -448,10 +450,17 @@ final class RTSPConnection: ChannelInboundHandler {
     }
 
     private func endLive(_ reason: String, _ goodbye: SharedBatch, for reader: Reader) {
-        guard self.reader === reader, !isClosing else { return }
+        guard self.reader === reader, !isClosing, let context else { return }
         note("the stream ends: \(reason)")
         send(goodbye)
-        close(reason)
+        stopPlaying()
+        session.finished()
+        // Clients that know BYE end their session before; others notice the end of the connection.
+        let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
+        context.eventLoop.scheduleTask(in: Self.farewell) {
+            let own = bound.value
+            if own.reader == nil, own.playing == nil { own.close(reason) }
+        }
     }
 
     // MARK: Packets
