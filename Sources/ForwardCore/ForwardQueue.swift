@@ -43,7 +43,9 @@ package struct ForwardQueue: Sendable {
     private var formats: [TrackFormat] = []
     /// After a loss, drops all samples, audio included, up to the next keyframe.
     private var gate = KeyframeGate(isSkipping: true)
-    /// Dropped samples.
+    /// A keyframe was received.
+    private var hasBegun = false
+    /// Dropped samples; those before the first keyframe do not count.
     package private(set) var droppedSamples: UInt64 = 0
     /// Number of times that feed messages were lost.
     package private(set) var feedLosses: UInt64 = 0
@@ -69,9 +71,10 @@ package struct ForwardQueue: Sendable {
         let hasVideo = formats.contains { $0.kind == .video }
         for sample in Self.samples(of: message, media: media, now: now) {
             guard gate.admits(beginsDecodable: sample.isKeyframe || !hasVideo) else {
-                droppedSamples += 1
+                if hasBegun { droppedSamples += 1 }
                 continue
             }
+            hasBegun = true
             samples.append(sample)
             bytes += sample.bytes.count
         }
