@@ -4,7 +4,7 @@ import Recordings
 
 /// The tracks by which a recording is described.
 enum RecordedTracks {
-    /// The tracks of the first file, and those that the last file has besides, in their first format.
+    /// The tracks of the first file, and further ones of the last file, in their first format.
     ///
     /// Opens the last file, and few others if a track begins later. It may pause in between.
     static func formats(

@@ -44,7 +44,7 @@ import TestRecordings
         try ForwardEntry.check([entry(text)])
     }
 
-    /// Both processes would send to one place.
+    /// Two processes sent to the same destination.
     @Test func `a stream that is sent twice is refused, however it is spelled`() throws {
         let one = try entry("rtmp://Host/app/key", file: "one.url")
         let sameFile = try ForwardEntry("stage=\(directory.path)/./one.url")
