@@ -262,7 +262,9 @@ let package = Package(
                 "Hashing",
             ],
             path: "Tests/Stores/Check", swiftSettings: settings),
-        .target(name: "TestMedia", path: "Tests/TestMedia", swiftSettings: settings),
+        .target(
+            name: "TestMedia", dependencies: ["Media"], path: "Tests/TestMedia",
+            swiftSettings: settings),
         // Files of accounts for tests.
         .target(
             name: "TestAccounts", dependencies: ["Accounts", "Threads"], path: "Tests/TestAccounts",
