@@ -78,11 +78,13 @@ struct ScriptedCamera {
         answer()
     }
 
-    mutating func packet(_ sequence: UInt16, channel: UInt8 = 0, payloadType: UInt8 = 96) {
+    mutating func packet(
+        _ sequence: UInt16, channel: UInt8 = 0, payloadType: UInt8 = 96, source: UInt32 = 1,
+        payload: [UInt8] = [0x65, 0x88, 1]
+    ) {
         let bytes = RTPPacket(
             payloadType: payloadType, marker: true, sequence: sequence,
-            timestamp: UInt32(sequence) * 3_000,
-            source: 1, payload: [0x65, 0x88, 1]
+            timestamp: UInt32(sequence) * 3_000, source: source, payload: payload
         ).bytes
         session.received(
             [0x24, channel, 0, UInt8(bytes.count)] + bytes, arrivalNanoseconds: now)
@@ -110,6 +112,13 @@ struct ScriptedCamera {
 
     var end: SessionEnd? {
         outputs.compactMap { if case .ended(let end) = $0 { end } else { nil } }.first
+    }
+
+    /// Units and holes of a track.
+    func items(of track: Int) -> [DepacketizedItem] {
+        outputs.flatMap { output in
+            if case .items(track, let items) = output { items } else { [DepacketizedItem]() }
+        }
     }
 
     var unitCount: Int {
@@ -195,6 +204,77 @@ struct ScriptedCamera {
         #expect(camera.unitCount == 2)
     }
 
+    /// An AAC packet with one access unit of four bytes.
+    private static let sound: [UInt8] = [0, 16, 0, 32, 1, 2, 3, 4]
+
+    private func report(_ source: UInt32) -> [UInt8] {
+        [0x80, 200, 0, 6] + bigEndian(source) + [UInt8](repeating: 1, count: 20)
+    }
+
+    /// The camera answers each SETUP with these channels.
+    private func opened(
+        _ channels: [String], description: String = ScriptedCamera.description
+    ) throws -> ScriptedCamera {
+        var camera = try ScriptedCamera()
+        camera.answer()
+        camera.answer(body: description)
+        camera.session.setUp([.init(track: 0), .init(track: 1)], now: 0)
+        camera.collect()
+        for channels in channels {
+            camera.answer(
+                "200 OK", ["Session: 1", "Transport: RTP/AVP/TCP;interleaved=\(channels)"])
+        }
+        camera.session.play(now: 0)
+        camera.collect()
+        if camera.method == "PLAY" { camera.answer() }
+        return camera
+    }
+
+    /// One channel for both tracks, the RTP channel of one as the RTCP channel of the other, and the same answer of a camera that uses
+    /// the requested channels.
+    @Test(
+        arguments: [
+            (["0-1", "0-1"], [0, 0], [1, 1]), (["0-1", "1-2"], [0, 1], [1, 2]),
+            (["0-0", "2-2"], [0, 2], [0, 2]), (["0-1", "0-1"], [0, 2], [1, 3]),
+            (["4-5", "4-5"], [0, 2], [1, 3]),
+        ] as [([String], [UInt8], [UInt8])])
+    func `tracks that share a channel are distinguished by their packets`(
+        answers: [String], media: [UInt8], control: [UInt8]
+    ) throws {
+        var camera = try opened(answers)
+        for number in 0..<20 as Range<UInt16> {
+            camera.packet(number, channel: media[0], source: 7)
+            camera.packet(
+                number &+ 900, channel: media[1], payloadType: 97, source: 8, payload: Self.sound)
+            for (place, source) in [7, 8].enumerated() as EnumeratedSequence<[UInt32]> {
+                let bytes = report(source)
+                camera.session.received(
+                    [0x24, control[place], 0, UInt8(bytes.count)] + bytes, arrivalNanoseconds: 0)
+            }
+            camera.collect()
+        }
+        let isWhole = [0, 1].flatMap(camera.items).allSatisfy {
+            if case .unit = $0 { true } else { false }
+        }
+        #expect(isWhole && camera.end == nil)
+        #expect(camera.items(of: 0).count >= 19 && camera.items(of: 1).count == 20)
+        for (track, source) in [(0, 7), (1, 8)] as [(Int, UInt32)] {
+            let reports = camera.outputs.compactMap { output in
+                if case .report(track, let report, _) = output { report.source } else { nil }
+            }
+            #expect(reports == [UInt32](repeating: source, count: 20))
+        }
+    }
+
+    @Test func `tracks with one channel and one payload type end the session with a remedy`() throws
+    {
+        let camera = try opened(
+            ["0-1", "0-1"],
+            description: ScriptedCamera.description.replacing(":97 ", with: ":96 ")
+                .replacing("AVP 97", with: "AVP 96"))
+        #expect("\(try #require(camera.end))".contains("--audio none"))
+    }
+
     @Test func `a login is used when it is asked for, and again when it ends in the middle`() throws
     {
         var camera = try ScriptedCamera(login: CameraLogin(user: "u", password: "p"))
@@ -220,6 +300,75 @@ struct ScriptedCamera {
         #expect(camera.header("Authorization")?.contains("nonce=\"new\"") == true)
         camera.answer()
         #expect(camera.end == nil)
+    }
+
+    @Test(arguments: [nil, CameraLogin(user: "u", password: "p")])
+    func `a camera that wants a login for keep-alives only is kept`(login: CameraLogin?) throws {
+        var camera = try ScriptedCamera(login: login)
+        camera.open()
+        let offer = ["WWW-Authenticate: Digest realm=\"r\", nonce=\"one\""]
+        for second in 0..<70 as Range<UInt16> {
+            camera.packet(second)
+            camera.wait(seconds: 1)
+            // Answers to no request are ignored.
+            if second % 30 == 29 {
+                for _ in 0..<3 { camera.answer("401 Unauthorized", offer) }
+            }
+        }
+        #expect(camera.end == nil && camera.method == "OPTIONS")
+        // At most one request with the login for each keep-alive.
+        #expect(camera.requests.count <= 5 + 2 * 2)
+    }
+
+    @Test(arguments: ["Session: 7;timeout=0", "Session: 7;timeout=", "Session: 7;timeout=-5"])
+    func `a session without a plausible timeout is kept alive every half minute`(
+        header: String
+    ) throws {
+        var camera = try ScriptedCamera()
+        camera.open(session: header)
+        let before = camera.requests.count
+        for second in 0..<62 as Range<UInt16> {
+            camera.packet(second)
+            camera.wait(seconds: 1)
+            if camera.method == "GET_PARAMETER" { camera.answer() }
+        }
+        #expect(camera.requests.count - before == 2 && camera.header("Session") == "7")
+    }
+
+    @Test func `a folded header is one value`() throws {
+        var camera = try ScriptedCamera(login: CameraLogin(user: "u", password: "p"))
+        camera.answer(
+            "401 Unauthorized",
+            ["WWW-Authenticate: Digest realm=\"r\",\r\n nonce=\"one\",\r\n\tqop=\"auth\""])
+        #expect(camera.header("Authorization")?.contains("nonce=\"one\"") == true)
+        camera.answer("200 OK", ["Public: OPTIONS,", " GET_PARAMETER"])
+        camera.answer(body: ScriptedCamera.description)
+        #expect(camera.end == nil)
+    }
+
+    @Test(arguments: [
+        ("Content-Base: rtsp://camera/live", "track1", "rtsp://camera/live/track1"),
+        ("Content-Base: rtsp://camera/live/", "track1", "rtsp://camera/live/track1"),
+        (
+            "Content-Base: rtsp://10.0.0.7:554/live/", "rtsp://10.0.0.7:554/live/x?a=b",
+            "rtsp://10.0.0.7:554/live/x?a=b"
+        ),
+        ("Content-Location: rtsp://camera/other", "/track1", "rtsp://camera/other/track1"),
+        ("X: y", "track1", "rtsp://camera/live/track1"),
+        ("Content-Base: rtsp://u:p@camera/live/", "track1", "rtsp://camera/live/track1"),
+    ])
+    func `a track's control is resolved as cameras expect`(
+        header: String, control: String, uri: String
+    ) throws {
+        var camera = try ScriptedCamera()
+        camera.answer()
+        camera.answer(
+            "200 OK", [header],
+            body: ScriptedCamera.description.replacing("control:track1", with: "control:\(control)")
+        )
+        camera.session.setUp([.init(track: 0)], now: 0)
+        camera.collect()
+        #expect(camera.request.first == "SETUP \(uri) RTSP/1.0")
     }
 
     @Test func `a wrong login is tried once, so that no account is locked`() throws {
@@ -481,6 +630,10 @@ struct ScriptedCamera {
             ])
         camera.session.play(now: 0)
         camera.collect()
+        let opensFirewall = camera.outputs.contains {
+            if case .sendDatagram(0, 7_000, false, _) = $0 { true } else { false }
+        }
+        #expect(opensFirewall)
         camera.answer()
         let isTold = camera.outputs.contains {
             if case .sendDatagram(0, 7_001, true, _) = $0 { true } else { false }

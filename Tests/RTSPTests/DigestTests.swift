@@ -67,6 +67,35 @@ import Testing
         #expect(DigestAuthenticator(offers, login: Self.login, clientNonce: "0") == nil)
     }
 
+    @Test(arguments: [
+        ("", "offers no way"), ("Basic realm=\"r\"", "enable digest"),
+        ("Digest realm=\"r\", nonce=\"a\", qop=\"auth-int\"", "qop=auth-int"),
+        ("Digest realm=\"r\", nonce=\"a\", algorithm=SHA-512-256", "SHA-512-256"),
+        ("Digest realm=\"r\"", "no nonce"),
+    ])
+    func `a challenge that cannot be answered is refused with the reason`(
+        header: String, reason: String
+    ) {
+        let offers = AuthenticationChallenge.offers(in: [header])
+        #expect(DigestAuthenticator(offers, login: Self.login, clientNonce: "0") == nil)
+        let refusal = DigestAuthenticator.refusal(offers)
+        #expect(refusal.contains(reason) && !refusal.contains("\n"))
+    }
+
+    @Test func `an empty qop is that of the old digest`() throws {
+        let offers = AuthenticationChallenge.offers(in: [
+            "Digest realm=\"r\", nonce=\"a\", qop=\"\""
+        ])
+        var own = try #require(
+            DigestAuthenticator(offers, login: Self.login, clientNonce: "0"))
+        #expect(!own.authorization(method: "OPTIONS", uri: "rtsp://c/").contains("qop"))
+    }
+
+    @Test(arguments: ["admin:ge:heim\n", "\u{FEFF}admin:ge:heim\r\n", "\u{FEFF}admin:ge:heim"])
+    func `a login file may begin with a byte order mark`(text: String) {
+        #expect(CameraLogin(fileText: text) == CameraLogin(user: "admin", password: "ge:heim"))
+    }
+
     @Test func `quotes in what a camera sends cannot end the header`() throws {
         let offers = AuthenticationChallenge.offers(in: [
             "Digest realm=\"a\\\"b\r\nX: y\", nonce=\"c\\\\d\", opaque=\"e\""

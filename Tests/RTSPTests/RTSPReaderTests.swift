@@ -72,6 +72,16 @@ import Testing
         #expect(throws: RTSPError.self) { try reader.next() }
     }
 
+    @Test func `the longest interleaved packet is read, with one after it`() throws {
+        var reader = RTSPReader()
+        let long = [UInt8](repeating: 7, count: 65_535)
+        reader.add([0x24, 0, 0xFF, 0xFF] + long[..<40_000])
+        #expect(try reader.next() == nil)
+        reader.add(long[40_000...] + [0x24, 1, 0, 1, 9])
+        #expect(try reader.next() == .packet(channel: 0, bytes: long))
+        #expect(try reader.next() == .packet(channel: 1, bytes: [9]))
+    }
+
     @Test func `a bare CR in a value becomes a space`() throws {
         var reader = RTSPReader()
         reader.add(Array("RTSP/1.0 200 OK\r\nSession: 7\rEvil: 1\r\r\n\r\n".utf8))

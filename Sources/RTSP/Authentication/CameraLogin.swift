@@ -11,9 +11,11 @@ package struct CameraLogin: Hashable, Sendable, CustomStringConvertible,
         self.password = password
     }
 
-    /// Parses `USER:PASSWORD`, the first line of a file.
+    /// Parses `USER:PASSWORD`, the first line of a file, which may begin with a byte order mark.
     package init?(fileText: String) {
-        guard let line = fileText.split(whereSeparator: \.isNewline).first,
+        let text = fileText.unicodeScalars
+        let start = text.first == "\u{FEFF}" ? text.index(after: text.startIndex) : text.startIndex
+        guard let line = fileText[start...].split(whereSeparator: \.isNewline).first,
             let colon = line.firstIndex(of: ":"), colon > line.startIndex
         else { return nil }
         user = String(line[..<colon])

@@ -51,9 +51,7 @@ package struct DigestAuthenticator: Hashable, Sendable {
             guard let algorithm = Algorithm(name: offer.parameters["algorithm"]),
                 offer.parameters["nonce"] != nil, algorithm > best?.algorithm ?? .md5 || best == nil
             else { continue }
-            if let qualities = offer.parameters["qop"], !Self.list(qualities).contains("auth") {
-                continue
-            }
+            guard Self.isUsable(quality: offer) else { continue }
             best = (algorithm, offer)
         }
         guard let best, let nonce = best.offer.parameters["nonce"] else { return nil }
@@ -61,14 +59,43 @@ package struct DigestAuthenticator: Hashable, Sendable {
         self.nonce = nonce
         realm = best.offer.parameters["realm"] ?? ""
         opaque = best.offer.parameters["opaque"]
-        hasQuality = best.offer.parameters["qop"] != nil
+        hasQuality = !Self.qualities(best.offer).isEmpty
         algorithmName = best.offer.parameters["algorithm"]
         self.login = login
         self.clientNonce = clientNonce
     }
 
-    private static func list(_ text: String) -> [String] {
-        text.split(separator: ",").map { String($0).trimmed.lowercased() }
+    /// The offered `qop` values; none in RFC 2069's digest, and from cameras that leave the value empty.
+    private static func qualities(_ offer: AuthenticationChallenge) -> [String] {
+        (offer.parameters["qop"] ?? "").split(separator: ",")
+            .map { String($0).trimmed.lowercased() }.filter { !$0.isEmpty }
+    }
+
+    private static func isUsable(quality offer: AuthenticationChallenge) -> Bool {
+        let qualities = qualities(offer)
+        return qualities.isEmpty || qualities.contains("auth")
+    }
+
+    /// Why none of a camera's challenges can be answered, with the remedy.
+    static func refusal(_ offers: [AuthenticationChallenge]) -> String {
+        guard !offers.isEmpty else { return "it asks for a login and offers no way to log in" }
+        let digests = offers.filter { $0.scheme == "digest" }
+        if digests.isEmpty {
+            let names = Set(offers.map { printable($0.scheme, limit: 20) }).sorted()
+            return
+                "it offers no digest authentication (\(names.joined(separator: ", "))): "
+                + "the password would cross the network readable; enable digest at the camera"
+        }
+        if let other = digests.first(where: { !isUsable(quality: $0) }) {
+            let name = printable(other.parameters["qop"] ?? "", limit: 20)
+            return
+                "its digest authentication needs qop=\(name), which is not supported: allow qop=auth at the camera"
+        }
+        guard let other = digests.compactMap({ $0.parameters["algorithm"] }).first else {
+            return "its digest authentication has no nonce: update the camera's firmware"
+        }
+        return
+            "its digest authentication needs \(printable(other, limit: 20)), which is not supported: select MD5 or SHA-256 at the camera"
     }
 
     /// The value of the `Authorization` header for the next request.

@@ -47,6 +47,16 @@ package enum RTCPPacket: Hashable, Sendable {
         return packets
     }
 
+    /// Whether a packet is RTCP, where RTP has the same port or channel (RFC 5761 §4).
+    static func isControl(_ bytes: [UInt8]) -> Bool {
+        bytes.count > 1 && (192...223).contains(bytes[1])
+    }
+
+    /// The SSRC of the first packet's sender; nil if it is cut off.
+    static func source(_ bytes: [UInt8]) -> UInt32? {
+        bytes.count >= 8 ? bigEndian(bytes, at: 4) : nil
+    }
+
     /// A receiver report with CNAME (RFC 3550 §6.4.2, §6.5), without which some cameras stop sending.
     /// - Parameters:
     ///   - reporter: our SSRC.

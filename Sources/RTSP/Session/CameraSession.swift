@@ -81,6 +81,8 @@ package struct CameraSession: Sendable {
         var uri: String
         var receiver: TrackReceiver
         var channels: (rtp: UInt8, rtcp: UInt8)
+        /// The channels of the request.
+        var askedChannels: (rtp: UInt8, rtcp: UInt8)
         var serverPorts: (rtp: UInt16, rtcp: UInt16)?
         /// Arrival of the last packet of the described payload type.
         var heard: Int64
@@ -164,6 +166,7 @@ package struct CameraSession: Sendable {
     package mutating func play(now: Int64) {
         guard phase == .waiting, !receiving.isEmpty else { return }
         phase = .asking
+        openFirewalls()
         ask(playRequest(aggregate), .play(receiving.count), now)
     }
 
@@ -296,6 +299,19 @@ package struct CameraSession: Sendable {
         ask(request, .setUp(next.track), now)
     }
 
+    /// Sends a datagram to each port from which packets will come: stateful firewalls then let them pass. The first receiver report
+    /// does this for RTCP.
+    private mutating func openFirewalls() {
+        for own in receiving {
+            guard let port = own.serverPorts?.rtp else { continue }
+            let packet = RTPPacket(
+                payloadType: 0, marker: false, sequence: 0, timestamp: 0, source: 0, payload: [])
+            outputs.append(
+                .sendDatagram(
+                    track: own.wanted.track, port: port, isControl: false, packet.bytes))
+        }
+    }
+
     private func playRequest(_ uri: String) -> RTSPRequest {
         var request = RTSPRequest(.play, uri)
         request.headers = [("Range", "npt=0.000-")]
@@ -356,10 +372,14 @@ package struct CameraSession: Sendable {
             begin(now)
         case .keepAlive:
             if response.status == 454 { return end(.closed("its session has expired")) }
-            if !isGood { hasGetParameter = false }
-            if probe == .sent { probe = .answered }
+            keptAlive(isGood: isGood)
         case .teardown: end(.stopped)
         }
+    }
+
+    private mutating func keptAlive(isGood: Bool) {
+        if !isGood { hasGetParameter = false }
+        if probe == .sent { probe = .answered }
     }
 
     private mutating func describe(_ now: Int64) {
@@ -387,6 +407,14 @@ package struct CameraSession: Sendable {
     private mutating func authenticate(
         _ own: Pending, _ response: RTSPResponse, _ now: Int64
     ) {
+        if own.purpose == .keepAlive,
+            login == nil
+                || own.refusals > 0 && (own.refusals >= Self.mostRefusals || !isStale(response))
+        {
+            // The stream continues: some cameras authenticate only the requests that set it up.
+            pending = nil
+            return keptAlive(isGood: false)
+        }
         guard let login else {
             return end(
                 .unauthorised(
@@ -400,15 +428,7 @@ package struct CameraSession: Sendable {
             let authenticator = DigestAuthenticator(
                 offers, login: login, clientNonce: String(nextRandom(), radix: 16))
         else {
-            let names = Set(offers.map { printable($0.scheme, limit: 20) }).sorted()
-            guard !names.isEmpty else {
-                return end(.unauthorised("it asks for a login and offers no way to log in"))
-            }
-            return end(
-                .unauthorised(
-                    "it offers no digest authentication (\(names.joined(separator: ", "))): "
-                        + "the password would cross the network readable; enable digest at the camera"
-                ))
+            return end(.unauthorised(DigestAuthenticator.refusal(offers)))
         }
         self.authenticator = authenticator
         pending?.refusals += 1
@@ -481,15 +501,34 @@ package struct CameraSession: Sendable {
                     "the camera sends over UDP although TCP was asked for: use --camera-transport udp"
                 ))
         }
+        let channels = header.interleaved ?? (channel, channel + 1)
+        if transport == .tcp, let flaw = sharedChannelFlaw(channels, of: tracks[track]) {
+            return end(.broken(flaw))
+        }
         receiving.append(
             Receiving(
                 wanted: wanted, uri: url.resolve(control: tracks[track].control, base: base),
                 receiver: TrackReceiver(
                     tracks[track],
                     waitNanoseconds: transport == .tcp ? 0 : Self.reorderNanoseconds),
-                channels: header.interleaved ?? (channel, channel + 1),
+                channels: channels,
+                askedChannels: (channel, channel + 1),
                 serverPorts: header.serverPorts, heard: now))
         setUpNext(now)
+    }
+
+    /// Why a track cannot be distinguished from another one with the same channel; nil if it can.
+    private func sharedChannelFlaw(
+        _ channels: (rtp: UInt8, rtcp: UInt8), of track: CameraTrackDescription
+    ) -> String? {
+        let isMixed = receiving.contains { other in
+            other.channels.rtp == channels.rtp
+                && other.receiver.description.payloadType == track.payloadType
+        }
+        guard isMixed else { return nil }
+        return
+            "the camera sends its \(TrackKind.video) and \(TrackKind.audio) on channel \(channels.rtp), both with payload type "
+            + "\(track.payloadType): record without sound (--audio none), or use --camera-transport udp"
     }
 
     private mutating func begin(_ now: Int64) {
@@ -504,10 +543,43 @@ package struct CameraSession: Sendable {
 
     private mutating func take(_ bytes: [UInt8], channel: UInt8, _ now: Int64) {
         // Channels that were not set up are ignored.
-        for place in receiving.indices {
-            if receiving[place].channels.rtp == channel { return takeMedia(bytes, place, now) }
-            if receiving[place].channels.rtcp == channel { return takeControl(bytes, place, now) }
+        guard let (place, isControl) = destination(of: bytes, channel: channel) else { return }
+        if isControl {
+            takeControl(bytes, place, now)
+        } else {
+            takeMedia(bytes, place, now)
         }
+    }
+
+    /// The track of an interleaved packet.
+    ///
+    /// Some cameras assign one channel to several tracks, or to RTP and RTCP: their packets are distinguished by type (RFC 5761 §4),
+    /// payload type and SSRC. Others answer with one channel and use the requested ones.
+    private func destination(
+        of bytes: [UInt8], channel: UInt8
+    ) -> (place: Int, isControl: Bool)? {
+        let media = receiving.indices.filter { receiving[$0].channels.rtp == channel }
+        let control = receiving.indices.filter { receiving[$0].channels.rtcp == channel }
+        switch (media.count, control.count) {
+        case (0, 0):
+            let rtp = Set(receiving.map(\.channels.rtp))
+            guard rtp.count < receiving.count else { return nil }
+            if let place = receiving.firstIndex(where: { $0.askedChannels.rtp == channel }) {
+                return (place, false)
+            }
+            return receiving.firstIndex { $0.askedChannels.rtcp == channel }.map { ($0, true) }
+        case (1, 0): return (media[0], false)
+        case (0, 1): return (control[0], true)
+        default: break
+        }
+        guard RTCPPacket.isControl(bytes), let source = RTCPPacket.source(bytes) else {
+            let type = bytes.count > 1 ? bytes[1] & 0x7F : 0
+            let place = media.first { receiving[$0].receiver.description.payloadType == type }
+            return (place ?? media.first).map { ($0, false) }
+        }
+        // Before the first packet of a track, its source is unknown.
+        let place = (control + media).first { receiving[$0].receiver.source == source }
+        return place.map { ($0, true) }
     }
 
     private mutating func takeMedia(_ bytes: [UInt8], _ place: Int, _ now: Int64) {

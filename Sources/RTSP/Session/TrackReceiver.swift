@@ -30,6 +30,9 @@ struct TrackReceiver: Sendable {
             }
     }
 
+    /// SSRC of the sender; nil before the first packet.
+    var source: UInt32? { statistics.source }
+
     var deadlineNanoseconds: Int64? { window.deadlineNanoseconds }
 
     /// Processes an RTP packet; nil if it is malformed.
