@@ -172,6 +172,16 @@ import Testing
         let sound = try description("m=audio 0 RTP/AVP 0", "a=sendonly")
         #expect(sound.recordable.map(\.payloadType) == [0])
     }
+
+    @Test(arguments: ["RTP/SAVP", "RTP/SAVPF"])
+    func `media that is encrypted with SRTP is refused with the remedy`(profile: String) throws {
+        let description = try SessionDescription(
+            parsing: Array("m=video 0 \(profile) 96\na=rtpmap:96 H264/90000\na=crypto:1 x".utf8))
+        let error = #expect(throws: RTSPError.self) {
+            try CameraTrackDescription(try #require(description.recordable.first))
+        }
+        #expect("\(try #require(error))".contains("?enableSrtp"))
+    }
 }
 
 /// Without padding, as some cameras write it.

@@ -51,6 +51,11 @@ package struct CameraTrackDescription: Hashable, Sendable {
 
     /// - Throws: the reason why this medium cannot be recorded, on one line.
     package init(_ media: MediaDescription) throws(RTSPError) {
+        guard !media.isEncrypted else {
+            throw .unusableDescription(
+                "its \(printable(media.kind)) is encrypted with SRTP, which is not supported: remove ?enableSrtp from the URL, or switch "
+                    + "SRTP off at the camera; rtsps:// is encrypted without it")
+        }
         guard let payloadType = media.payloadType, let encoding = media.encoding else {
             throw .unusableDescription("its \(printable(media.kind)) has no known format")
         }

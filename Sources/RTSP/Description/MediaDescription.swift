@@ -2,6 +2,8 @@
 package struct MediaDescription: Hashable, Sendable {
     /// Media type: "video", "audio", "application".
     package private(set) var kind: String
+    /// Whether its packets are encrypted (SRTP, RFC 3711).
+    package private(set) var isEncrypted = false
     /// The first payload type of the line, which is the one in use.
     package private(set) var payloadType: UInt8?
     package private(set) var control: String?
@@ -29,6 +31,7 @@ package struct MediaDescription: Hashable, Sendable {
     init(line: String) {
         let words = line.split(separator: " ")
         kind = words.first.map { $0.lowercased() } ?? ""
+        isEncrypted = words.count > 2 && words[2].uppercased().contains("SAVP")
         payloadType = words.count > 3 ? UInt8(words[3]).flatMap { $0 < 128 ? $0 : nil } : nil
         if let payloadType, let known = Self.fixed[payloadType] {
             (encoding, clockRate, channels) = (known.encoding, known.rate, known.channels)
