@@ -182,6 +182,25 @@ import Testing
         }
         #expect("\(try #require(error))".contains("?enableSrtp"))
     }
+
+    @Test func `of several audio tracks the one that needs no transcoding is preferred`() throws {
+        let aac = """
+            m=audio 0 RTP/AVP 97
+            a=rtpmap:97 mpeg4-generic/48000/2
+            a=fmtp:97 mode=AAC-hbr;config=1190;sizelength=13;indexlength=3;indexdeltalength=3
+            """
+        let opus = "m=audio 0 RTP/AVP 98\na=rtpmap:98 opus/48000/2"
+        let video = "m=video 0 RTP/AVP 96\na=rtpmap:96 H264/90000"
+        for (media, audio) in [
+            ([opus, video, aac], 2), ([aac, video, opus], 0), ([opus, video], 0),
+        ] {
+            let tracks = try SessionDescription(
+                parsing: Array(media.joined(separator: "\n").utf8)
+            ).recordable.map { try CameraTrackDescription($0) }
+            #expect(tracks.preferredTrack(of: .audio) == audio)
+            #expect(tracks.preferredTrack(of: .video) == 1)
+        }
+    }
 }
 
 /// Without padding, as some cameras write it.

@@ -172,7 +172,7 @@ package final class NetworkCamera {
         if let described, end == nil {
             var wanted: [CameraSession.Wanted] = []
             for kind in kinds {
-                guard let track = described.firstIndex(where: { $0.kind == kind }) else { continue }
+                guard let track = described.preferredTrack(of: kind) else { continue }
                 var port: UInt16?
                 if transport == .udp {
                     let own = try bindDatagrams(track)

@@ -100,3 +100,11 @@ package struct CameraTrackDescription: Hashable, Sendable {
         return clockRates.contains(stated) ? stated : max(clockRates.lowerBound, format.sampleRate)
     }
 }
+
+extension [CameraTrackDescription] {
+    /// The track to record: the first one, and of several audio tracks the first one that is not transcoded.
+    package func preferredTrack(of kind: TrackKind) -> Int? {
+        let own = indices.filter { self[$0].kind == kind }
+        return own.first { self[$0].audioFormat != nil } ?? own.first
+    }
+}
