@@ -187,6 +187,38 @@ private struct Numbers: RandomNumberGenerator {
         #expect((2...3).contains(drifting.count))
     }
 
+    /// Findings are made every ten seconds: the session ends before the next one, or its median hides the step.
+    @Test(arguments: [25, 125, 200])
+    func `a clock that is set shortly before the end is found`(pictures: Int) throws {
+        var times = StatedTimes()
+        var camera = Camera(ahead: 0)
+        // The reports are 5 s apart: at picture 625 the clock is set.
+        #expect(findings(&camera, pictures: 625, in: &times).count == 1)
+        camera.aheadNanoseconds = 3 * second
+        let set = findings(&camera, pictures: pictures, in: &times) + times.end().map(\.1)
+        let last = try #require(set.last)
+        #expect(abs(last.medianNanoseconds - 2_920 * millisecond) < 2_000 && last.isImpossible)
+        #expect(times.end().isEmpty)
+    }
+
+    @Test func `a clock that is ahead for a short time is found`() throws {
+        var times = StatedTimes()
+        var camera = Camera(ahead: 0)
+        #expect(findings(&camera, pictures: 500, in: &times).count == 1)
+        camera.aheadNanoseconds = second
+        var found = findings(&camera, pictures: 125, in: &times)
+        camera.aheadNanoseconds = 0
+        found += findings(&camera, pictures: 625, in: &times)
+        #expect(found.contains { abs($0.aheadNanoseconds - 920 * millisecond) < 2_000 })
+    }
+
+    @Test func `a clock that is right to the end has one finding`() {
+        var times = StatedTimes()
+        var camera = Camera(ahead: 0)
+        #expect(findings(&camera, pictures: 700, in: &times).count == 1)
+        #expect(times.end().isEmpty)
+    }
+
     @Test func `an old report states nothing any more`() {
         var times = StatedTimes()
         var camera = Camera(ahead: 0)

@@ -8,10 +8,13 @@ enum StatedText {
     static func line(_ stated: ClockSummary.Stated) -> String {
         let offset = stated.offsetNanoseconds
         let ahead = stated.aheadNanoseconds
+        let late = "after their arrival by up to \(ClockText.duration(ahead))"
         let verdict =
-            ahead > toleranceNanoseconds
-            ? "after their arrival by up to \(ClockText.duration(ahead)): its clock is ahead by at least that"
-            : "none after its arrival"
+            ahead <= 0
+            ? "none after its arrival"
+            : ahead <= toleranceNanoseconds
+                ? "\(late), within the tolerance of \(ClockText.duration(toleranceNanoseconds))"
+                : "\(late): its clock is ahead by at least that"
         return "camera's clock, \(stated.track): stated less recorded times "
             + "\(ClockText.duration(offset.least)) to \(ClockText.duration(offset.greatest)), "
             + "median \(ClockText.duration(offset.median)); \(verdict)"

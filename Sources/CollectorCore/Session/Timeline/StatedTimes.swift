@@ -37,13 +37,40 @@ struct StatedTimes: Sendable {
     /// Timestamps that differ from their arrivals by more than this, from one sample to the next, began anew.
     private static let newCountNanoseconds: Int64 = 10_000_000_000
 
-    private struct Track: Sendable {
-        var report: CameraReport?
-        var last: CameraStamp?
+    /// Samples that are compared together.
+    private struct Span: Sendable {
         var startNanoseconds: Int64?
         var offsets: [Int64] = []
         var ahead = Int64.min
+
+        mutating func add(stated: Int64, recorded: Int64, arrival: Int64) {
+            startNanoseconds = startNanoseconds ?? recorded
+            ahead = max(ahead, stated.clampedSubtracting(arrival))
+            if offsets.count < mostSamples { offsets.append(stated.clampedSubtracting(recorded)) }
+        }
+
+        /// Nil without samples.
+        var finding: Finding? {
+            let sorted = offsets.sorted()
+            guard let startNanoseconds, let least = sorted.first, let greatest = sorted.last else {
+                return nil
+            }
+            return Finding(
+                startNanoseconds: startNanoseconds, leastNanoseconds: least,
+                medianNanoseconds: sorted[sorted.count / 2], greatestNanoseconds: greatest,
+                aheadNanoseconds: ahead)
+        }
+    }
+
+    private struct Track: Sendable {
+        var report: CameraReport?
+        var last: CameraStamp?
+        var span = Span()
+        /// The part of the span since the last report that contradicts the one before it: the camera's clock was set.
+        var tail: Span?
         var noted: Finding?
+        /// The greatest ``Finding/aheadNanoseconds`` of the reported findings.
+        var notedAhead = Int64.min
     }
 
     private var tracks = PerTrack<Track>()
@@ -62,7 +89,12 @@ struct StatedTimes: Sendable {
         // A camera without a clock states 0.
         var new = camera.reports.last { $0.ntp != 0 }
         if !Self.hasNewCount(camera, after: track.last) {
-            track.report = new ?? track.report
+            if let new {
+                if Self.isStep(from: track.report, to: new, camera.clockRate) {
+                    track.tail = Span()
+                }
+                track.report = new
+            }
             new = nil
         }
         var newest: Int64?
@@ -87,13 +119,10 @@ struct StatedTimes: Sendable {
             let stated = Self.utcNanoseconds(ntp: report.ntp).clampedAdding(distance)
                 .clampedSubtracting(zeroUTC)
             newest = max(newest ?? recorded, recorded)
-            track.startNanoseconds = track.startNanoseconds ?? recorded
-            track.ahead = max(track.ahead, stated.clampedSubtracting(arrival))
-            if track.offsets.count < Self.mostSamples {
-                track.offsets.append(stated.clampedSubtracting(recorded))
-            }
+            track.span.add(stated: stated, recorded: recorded, arrival: arrival)
+            track.tail?.add(stated: stated, recorded: recorded, arrival: arrival)
         }
-        guard let newest, let start = track.startNanoseconds else { return nil }
+        guard let newest, let start = track.span.startNanoseconds else { return nil }
         let span = track.noted == nil ? Self.firstSpanNanoseconds : Self.spanNanoseconds
         return newest.clampedSubtracting(start) >= span ? Self.finding(&track) : nil
     }
@@ -117,35 +146,53 @@ struct StatedTimes: Sendable {
             || distance.clampedSubtracting(passed).magnitude > newCountNanoseconds.magnitude
     }
 
-    /// The findings about tracks that have none yet: no samples follow.
+    /// Whether a report contradicts the previous one: the camera's clock was set in between.
+    private static func isStep(
+        from last: CameraReport?, to new: CameraReport, _ clockRate: UInt32
+    ) -> Bool {
+        guard let last else { return false }
+        let ticks = Int64(Int32(bitPattern: new.timestamp &- last.timestamp))
+        let distance = saturatingRescale(ticks, from: Timescale(clockRate), to: .nanoseconds)
+        let expected = utcNanoseconds(ntp: last.ntp).clampedAdding(distance)
+        return utcNanoseconds(ntp: new.ntp).clampedSubtracting(expected).magnitude
+            > toleranceNanoseconds.magnitude
+    }
+
+    /// The findings about the last samples: no more follow.
     mutating func end() -> [(TrackKind, Finding)] {
-        TrackKind.allCases.compactMap { kind in
-            guard var track = tracks[kind], track.noted == nil else { return nil }
+        TrackKind.allCases.flatMap { kind in
+            guard var track = tracks[kind] else { return [(TrackKind, Finding)]() }
             defer { tracks[kind] = track }
-            return Self.finding(&track).map { (kind, $0) }
+            let tail = track.tail
+            var findings = [Self.finding(&track)]
+            if let tail {
+                // The whole span may hide a clock that was set near its end.
+                track.span = tail
+                findings.append(Self.finding(&track))
+            }
+            return findings.compactMap { $0 }.map { (kind, $0) }
         }
     }
 
     /// Ends a span, and returns its finding; nil: nothing new.
     private static func finding(_ track: inout Track) -> Finding? {
-        let sorted = track.offsets.sorted()
-        guard let start = track.startNanoseconds, let least = sorted.first,
-            let greatest = sorted.last
-        else { return nil }
-        let new = Finding(
-            startNanoseconds: start, leastNanoseconds: least,
-            medianNanoseconds: sorted[sorted.count / 2], greatestNanoseconds: greatest,
-            aheadNanoseconds: track.ahead)
-        track.startNanoseconds = nil
-        track.offsets.removeAll(keepingCapacity: true)
-        track.ahead = .min
+        let span = track.span
+        track.span = Span()
+        track.tail = nil
+        guard let new = span.finding else { return nil }
         if let noted = track.noted {
             let moved = new.medianNanoseconds.clampedSubtracting(noted.medianNanoseconds)
-            let passed = start.clampedSubtracting(noted.startNanoseconds)
-            guard moved.magnitude > toleranceNanoseconds.magnitude || passed >= calmNanoseconds
+            let passed = new.startNanoseconds.clampedSubtracting(noted.startNanoseconds)
+            let isAhead =
+                new.isImpossible
+                && new.aheadNanoseconds.clampedSubtracting(track.notedAhead) > toleranceNanoseconds
+            guard
+                moved.magnitude > toleranceNanoseconds.magnitude || isAhead
+                    || passed >= calmNanoseconds
             else { return nil }
         }
         track.noted = new
+        track.notedAhead = max(track.notedAhead, new.aheadNanoseconds)
         return new
     }
 
