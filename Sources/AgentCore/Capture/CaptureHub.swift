@@ -28,6 +28,8 @@ final class CaptureHub: Sendable {
         var hasEnded = false
         var formats: [TrackFormat] = []
         var tracks: [TrackKind: Track] = [:]
+        /// Ends of the reported losses.
+        var lossEnds: [TrackKind: Int64] = [:]
         var lostSamples: UInt64 = 0
         /// Pipelines whose end counts.
         var running: Set<Int> = []
@@ -89,6 +91,10 @@ final class CaptureHub: Sendable {
         deliver { state in
             closeSeam(of: loss.track, atNanoseconds: loss.startNanoseconds, &state)
             state.lostSamples += UInt64(max(0, loss.samples))
+            if loss.durationNanoseconds > 0 {
+                let end = loss.startNanoseconds.clampedAdding(loss.durationNanoseconds)
+                state.lossEnds[loss.track] = max(end, state.lossEnds[loss.track] ?? end)
+            }
             sink.lost(loss)
             if loss.track == .video { shared?.lost(loss) }
         }
@@ -156,6 +162,13 @@ final class CaptureHub: Sendable {
     /// End of a track's captured samples; nil if there are none.
     func end(of kind: TrackKind) -> Int64? {
         state.withLock { $0.tracks[kind]?.endNanoseconds }
+    }
+
+    /// End of a track's captured samples and reported losses, after which its next loss starts; nil if there are neither.
+    func reportedEnd(of kind: TrackKind) -> Int64? {
+        state.withLock { state in
+            [state.tracks[kind]?.endNanoseconds, state.lossEnds[kind]].compactMap { $0 }.max()
+        }
     }
 
     /// A pipeline's thread starts.

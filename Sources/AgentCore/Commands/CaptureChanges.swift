@@ -201,7 +201,7 @@ extension CaptureSession {
     }
 
     /// Stops and removes pipelines.
-    /// - Returns: the ends of their samples.
+    /// - Returns: the ends of their samples and losses.
     private func retire(_ leaving: [Running]) -> [TrackKind: Int64] {
         for running in leaving { running.output.retire() }
         for running in leaving
@@ -211,7 +211,7 @@ extension CaptureSession {
         let gone = Set(leaving.map(\.number))
         state.withLock { $0.pipelines.removeAll { gone.contains($0.number) } }
         var ends: [TrackKind: Int64] = [:]
-        for kind in leaving.flatMap(\.plan.kinds) { ends[kind] = hub.end(of: kind) }
+        for kind in leaving.flatMap(\.plan.kinds) { ends[kind] = hub.reportedEnd(of: kind) }
         return ends
     }
 
@@ -255,7 +255,7 @@ extension CaptureSession {
             return
         }
         for kind in opened.flatMap(\.plan.kinds) where ends[kind] == nil {
-            ends[kind] = hub.end(of: kind)
+            ends[kind] = hub.reportedEnd(of: kind)
         }
         let settings = exchange.settings
         let words =

@@ -65,6 +65,23 @@ import Testing
         #expect(spans(losses) == [[1_060, 500]])
     }
 
+    /// A camera that is away is stopped by a command: its pipeline reports the loss up to the command.
+    @Test func `it begins after the losses that are reported already`() {
+        let losses = losses { hub in
+            #expect(hub.reportedEnd(of: .video) == 1_060)
+            hub.lost(
+                CaptureLoss(
+                    track: .video, cause: .deviceLost, startNanoseconds: 1_060,
+                    durationNanoseconds: 500, samples: 5, text: ""))
+            hub.expectSeam(
+                of: .video, fromNanoseconds: hub.reportedEnd(of: .video) ?? 0,
+                toNanoseconds: 1_700, text: "")
+            hub.sample(sample(at: 1_800))
+            #expect(hub.reportedEnd(of: .video) == 1_860 && hub.reportedEnd(of: .audio) == nil)
+        }
+        #expect(spans(losses) == [[1_060, 500], [1_560, 240]])
+    }
+
     @Test func `a capture that ends before anything has come says so`() {
         let losses = losses { hub in
             hub.expectSeam(of: .video, fromNanoseconds: 1_060, toNanoseconds: 1_100, text: "")
