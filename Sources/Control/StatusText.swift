@@ -11,7 +11,7 @@ enum StatusText {
         }
         if json { return try JSONText.print(CaptureStatusDocument(status, of: source)) }
         if let line = absence(status, of: source) { return print(line) }
-        let state = status.isCapturing ? "capturing" : "stopped"
+        let state = state(status)
         let link = status.isConnected ? "connected" : "not connected"
         print(
             "\(oneLine(source)): \(state) (pictures: \(oneLine(status.video)), sound: "
@@ -39,9 +39,15 @@ enum StatusText {
         }
     }
 
+    /// Whether the source is captured, and why not.
+    static func state(_ status: CaptureStatus) -> String {
+        guard status.isCapturing else { return "stopped" }
+        return status.trouble.isEmpty ? "capturing" : oneLine(status.obstacle)
+    }
+
     /// The line for a source that cannot be captured; nil: it is captured, or stopped by a command.
     static func absence(_ status: CaptureStatus, of source: String) -> String? {
-        guard !status.trouble.isEmpty else { return nil }
+        guard !status.trouble.isEmpty, !status.isCapturing else { return nil }
         return
             "\(oneLine(source)): \(oneLine(status.obstacle)) (pictures: \(oneLine(status.video)), "
             + "sound: \(oneLine(status.audio)))"

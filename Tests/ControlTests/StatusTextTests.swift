@@ -31,6 +31,19 @@ struct `Where an agent says that its source is` {
         #expect(StatusText.absence(status, of: "door")?.contains("next attempt") == false)
     }
 
+    @Test func `a camera that is away is said, with the reason and the next attempt`() {
+        var status = status
+        #expect(StatusText.state(status) == "stopped")
+        status.isCapturing = true
+        #expect(StatusText.state(status) == "capturing")
+        status.trouble = "no video recorded for 130 s: it is\ngone"
+        status.retrySeconds = 2
+        #expect(StatusText.absence(status, of: "door") == nil)
+        #expect(
+            StatusText.state(status)
+                == "no video recorded for 130 s: it is\\u{a}gone; next attempt in 2 s")
+    }
+
     @Test func `why it was moved is said, and what the present collector lacks`() {
         var status = status
         status.moved = "tcp://a:5550: nothing was heard of it for 3 s"

@@ -20,6 +20,7 @@ final class CaptureOutput: Sendable {
     /// Whether the preview gets encoded pictures.
     private let sharesSamples: Bool
     private let isShortOfMemory = Atomic(false)
+    private let presentTrouble = Mutex<CaptureTrouble?>(nil)
 
     /// - Parameter sharesSamples: whether the pipeline has no raw pictures for a preview.
     init(_ hub: CaptureHub, continued: Set<TrackKind> = [], sharesSamples: Bool = false) {
@@ -60,6 +61,12 @@ final class CaptureOutput: Sendable {
 
     /// Passes on levels and rate of the sound.
     func heard(_ report: AudioReport) { hub.heard(report) }
+
+    /// Why the pipeline records nothing of some tracks at present; nil if it does.
+    var trouble: CaptureTrouble? {
+        get { presentTrouble.withLock { $0 } }
+        set { presentTrouble.withLock { $0 = newValue } }
+    }
 
     /// Stops this pipeline only.
     func retire() { isRetiring.store(true, ordering: .relaxed) }

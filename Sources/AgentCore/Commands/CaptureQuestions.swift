@@ -1,3 +1,4 @@
+import Devices
 import Encoding
 import Media
 import Synchronization
@@ -35,6 +36,11 @@ extension CaptureSession {
         status.pictures = counts.pictures
         status.soundPackets = counts.soundPackets
         status.lostSamples = counts.lostSamples
+        if let trouble = state.pipelines.lazy.compactMap(\.output.trouble).first {
+            let now = hub.clock.nowNanoseconds
+            status.trouble = trouble.text(now: now)
+            status.retrySeconds = trouble.retrySeconds(now: now)
+        }
         return status
     }
 

@@ -262,6 +262,64 @@ import Wire
         #expect(result.losses.map(\.cause) == [.damagedInput])
     }
 
+    // MARK: Status
+
+    @Test func `the status of a camera that is away has the reason and the next attempt`() throws {
+        let stand = try Stand()
+        var trouble = NetworkTrouble()
+        func update(_ failure: String?, _ state: CaptureTrouble.State, at index: Int)
+            -> CaptureTrouble?
+        {
+            stand.output.waitUntil(stand.arrival(index))
+            trouble.update(
+                [stand.track], failure, state, now: stand.arrival(index),
+                startNanoseconds: stand.start)
+            return trouble.present
+        }
+        #expect(update(nil, .connected, at: 1) == nil)
+        let waiting = try #require(update(nil, .connected, at: 40))
+        #expect(
+            waiting.text(now: stand.start + 4 * 1_000_000_000)
+                == "no video recorded for 4 s: the camera has sent no video yet")
+        try stand.send(40..<52)
+        #expect(update(nil, .connected, at: 52) == nil)
+        try stand.track.interrupt("it is gone", stand.output)
+        let next = stand.arrival(55)
+        // Without samples, a gap is reported in parts.
+        for index in stride(from: 53, to: 1_300, by: 10) {
+            stand.output.waitUntil(stand.arrival(index))
+            try stand.track.tick(stand.output)
+            let away = try #require(
+                update("refused", .waiting(untilNanoseconds: next), at: index))
+            #expect(away.sinceNanoseconds == stand.arrival(52))
+        }
+        let away = try #require(update("refused", .waiting(untilNanoseconds: next), at: 1_300))
+        #expect(
+            away.text(now: stand.arrival(53)) == "no video recorded for 0 s: refused")
+        #expect(away.retrySeconds(now: stand.arrival(53)) == 1)
+        #expect(away.retrySeconds(now: stand.arrival(60)) == 0)
+        let connecting = try #require(update("refused", .connecting, at: 1_301))
+        #expect(connecting.retrySeconds(now: next) == nil)
+        #expect(connecting.text(now: next).hasSuffix("refused; connecting"))
+        #expect(update(nil, .connected, at: 1_302)?.reason.hasSuffix("connected again") == true)
+        _ = try stand.finish(at: 1_310)
+    }
+
+    @Test func `the status of a silent camera says since when`() throws {
+        let stand = try Stand()
+        var trouble = NetworkTrouble()
+        try stand.send(0..<12)
+        stand.output.waitUntil(stand.arrival(80))
+        try stand.track.tick(stand.output)
+        trouble.update(
+            [stand.track], nil, .connected, now: stand.arrival(80), startNanoseconds: stand.start)
+        let silent = try #require(trouble.present)
+        #expect(
+            silent.text(now: stand.arrival(112))
+                == "no video recorded for 10 s: the camera sent no pictures")
+        _ = try stand.finish(at: 112)
+    }
+
     // MARK: Settings
 
     private func settings(_ change: (inout CaptureSettings) -> Void) throws -> CaptureSettings {

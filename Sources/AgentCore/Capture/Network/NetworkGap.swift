@@ -89,7 +89,8 @@ struct NetworkGap {
 
     var beginNanoseconds: Int64 { startNanoseconds }
 
-    private var text: String {
+    /// The causes, one line.
+    var text: String {
         var parts: [String] = []
         if lostPackets > 0, let firstSequence {
             let packets = lostPackets == 1 ? "1 packet was" : "\(lostPackets) packets were"

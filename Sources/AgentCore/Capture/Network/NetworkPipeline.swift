@@ -49,6 +49,9 @@ final class NetworkPipeline: CapturePipeline, @unchecked Sendable {
     private var lastLoss: DeviceError?
     /// The camera was opened again without a log line.
     private var isReturnUnlogged = false
+    /// The last error of the connection.
+    private var lastFailure: DeviceError?
+    private var trouble = NetworkTrouble()
 
     /// Connects, and selects the tracks.
     /// - Parameter isSoundNeeded: without sound, this fails.
@@ -219,7 +222,22 @@ final class NetworkPipeline: CapturePipeline, @unchecked Sendable {
                 try search(output)
             }
             for track in tracks { try track.tick(output) }
+            tell(output)
         }
+    }
+
+    /// Updates the capture's status.
+    private func tell(_ output: CaptureOutput, isConnecting: Bool = false) {
+        let state: CaptureTrouble.State
+        switch self.state {
+        case .connected: state = .connected
+        case .searching:
+            state = isConnecting ? .connecting : .waiting(untilNanoseconds: searchAtNanoseconds)
+        }
+        trouble.update(
+            tracks, state == .connected ? nil : lastFailure?.description, state,
+            now: output.nowNanoseconds, startNanoseconds: limit.startNanoseconds)
+        if output.trouble != trouble.present { output.trouble = trouble.present }
     }
 
     private func read(
@@ -289,9 +307,11 @@ final class NetworkPipeline: CapturePipeline, @unchecked Sendable {
         if case .cameraRefused = error { pause = Self.refusedNanoseconds }
         searchAtNanoseconds = output.nowNanoseconds + pause
         fruitlessOpenings += 1
+        lastFailure = error
     }
 
     private func search(_ output: CaptureOutput) throws(EncodingError) {
+        tell(output, isConnecting: true)
         let camera: NetworkCamera
         do throws(DeviceError) {
             guard let opened = try NetworkCamera.open(wish, while: { !output.isToStop }) else {

@@ -164,6 +164,9 @@ struct NetworkProgress {
 
     var isMissing: Bool { gap != nil }
 
+    /// The continuing gap.
+    var missing: NetworkGap? { gap }
+
     /// Expected start of the next sample.
     var dueNanoseconds: Int64 {
         max(limit.startNanoseconds, endNanoseconds ?? limit.startNanoseconds)
