@@ -38,6 +38,7 @@ package struct UnitTimes: Sendable {
     private static let leastCrowded: Int64 = 5_000_000
     /// Timestamps that are compared to keep the presentation order are at most this far apart, nanoseconds.
     private static let longestReordering: Int64 = 2_000_000_000
+    private static let leastDuration: Int64 = 1_000_000
     private static let longestDuration: Int64 = 1_000_000_000
 
     private enum Held {
@@ -70,6 +71,12 @@ package struct UnitTimes: Sendable {
     private var lastDTS: Int64?
     private var lastPTS: Int64?
     private var duration: Int64
+    /// Units are missing before the next one.
+    private var isAfterHole = false
+    /// The last distances of two pictures in presentation order, where pictures are reordered.
+    private var steps: [Int64] = []
+    /// The last presentation time that was used as a decoding time.
+    private var lastUsed: Int64?
 
     /// - Parameters:
     ///   - clockRate: RTP clock rate, Hz.
@@ -106,7 +113,10 @@ package struct UnitTimes: Sendable {
             guard held != nil else { return [.unit(timed(unit, at: uncrowded(time)))] }
             held?.append(.unit(unit, time))
         case .hole(let hole):
-            guard held != nil else { return [.hole(hole)] }
+            guard held != nil else {
+                isAfterHole = true
+                return [.hole(hole)]
+            }
             held?.append(.hole(hole))
         }
         return tick(now: now)
@@ -158,7 +168,7 @@ package struct UnitTimes: Sendable {
         depth = min(depth, Self.mostReordered)
         let ordered = known.sorted()
         let steps = zip(ordered, ordered.dropFirst()).map { $1 - $0 }.sorted()
-        if !steps.isEmpty { note(step: steps[steps.count / 2]) }
+        if let step = Self.usual(steps) { note(step: step) }
         if let first = ordered.first, let notBeforeNanoseconds, first < notBeforeNanoseconds {
             // Pictures between the held ones may follow.
             let step = min(duration, steps.first { $0 >= Self.leastStep } ?? duration)
@@ -167,10 +177,22 @@ package struct UnitTimes: Sendable {
         }
         return zip(items, times).map { item, time in
             switch item {
-            case .unit(let unit, let given): .unit(timed(unit, at: time ?? given))
-            case .hole(let hole): .hole(hole)
+            case .unit(let unit, let given): return .unit(timed(unit, at: time ?? given))
+            case .hole(let hole):
+                isAfterHole = true
+                return .hole(hole)
             }
         }
+    }
+
+    /// The usual distance of two pictures. Where pictures are missing, it is a multiple.
+    private static func usual(_ steps: [Int64]) -> Int64? {
+        // Smaller steps are those of units from before the earliest time.
+        let sorted = steps.filter { $0 >= Self.leastDuration }.sorted()
+        guard !sorted.isEmpty else { return nil }
+        let small = sorted[sorted.count / 4]
+        let single = sorted.filter { $0 <= small + small / 2 && $0 >= small / 2 }
+        return single.reduce(0, +) / Int64(single.count)
     }
 
     /// Moves a time from before the earliest time after it. Later times keep their order, whether they are moved or not: with a known
@@ -218,18 +240,29 @@ package struct UnitTimes: Sendable {
         return time
     }
 
+    /// Notes the next time in presentation order.
+    private mutating func noteUsed(_ time: Int64) {
+        defer { lastUsed = max(time, lastUsed ?? time) }
+        guard let lastUsed else { return }
+        steps.append(time - lastUsed)
+        if steps.count > Self.mostReordered { steps.removeFirst() }
+        if let step = Self.usual(steps) { note(step: step) }
+    }
+
     private mutating func note(step: Int64) {
-        if step >= 1_000_000, step <= Self.longestDuration { duration = step }
+        if step >= Self.leastDuration, step <= Self.longestDuration { duration = step }
     }
 
     private mutating func timed(_ unit: AccessUnit, at time: Int64) -> Timed {
         var pts = inOrder(unit.timestamp, time)
         if let lastPTS {
-            if depth == 0 { note(step: pts - lastPTS) }
+            if depth == 0, !isAfterHole { note(step: pts - lastPTS) }
+            isAfterHole = false
             // After a pause, decoding times restart.
             if pts - lastPTS > Self.longestDuration * Int64(1 + depth) {
                 unused = []
                 early = 0
+                lastUsed = nil
             }
         }
         unused.insert(pts, at: unused.firstIndex { $0 > pts } ?? unused.count)
@@ -239,6 +272,7 @@ package struct UnitTimes: Sendable {
             dts = (unused.first ?? pts) - Int64(depth - early + 1) * duration
         } else {
             dts = unused.removeFirst()
+            if depth > 0 { noteUsed(dts) }
         }
         if let lastDTS, dts < lastDTS + Self.leastStep {
             dts = lastDTS + Self.leastStep

@@ -11,7 +11,9 @@ struct NetworkGap {
     /// A cause besides lost packets.
     private var reason: String?
     /// Received access units that could not be used.
-    private var dropped = 0
+    private(set) var dropped = 0
+    /// All missing units are known, and the next unit can be decoded without them.
+    private(set) var isHarmless: Bool
     /// Whether nothing arrives and no other cause is known: delayed samples may then cancel the gap.
     var isSilence = false
     /// Silence is recorded for it: late samples do not end it as if it had not been.
@@ -19,6 +21,7 @@ struct NetworkGap {
 
     init(_ hole: StreamHole, startNanoseconds: Int64) {
         self.startNanoseconds = startNanoseconds
+        isHarmless = hole.isHarmless
         switch hole.cause {
         case .lost: cause = .packetLoss
         case .malformed: cause = .damagedInput
@@ -30,10 +33,12 @@ struct NetworkGap {
         self.startNanoseconds = startNanoseconds
         self.cause = cause
         self.reason = reason
+        isHarmless = false
     }
 
     mutating func add(_ hole: StreamHole) {
         isSilence = false
+        isHarmless = isHarmless && hole.isHarmless
         dropped += hole.droppedUnits
         switch hole.cause {
         case .lost(.packets(let first, let count)):
@@ -50,6 +55,7 @@ struct NetworkGap {
     /// Replaces the cause: the connection is lost, too.
     mutating func add(_ cause: CaptureLossCause, _ reason: String) {
         isSilence = false
+        isHarmless = false
         self.cause = cause
         self.reason = reason
     }
@@ -64,19 +70,23 @@ struct NetworkGap {
     /// Counts a received access unit that could not be used.
     mutating func drop() {
         isSilence = false
+        isHarmless = false
         dropped += 1
     }
 
     /// The loss up to a time.
-    /// - Parameter intervalNanoseconds: usual distance of two units.
+    /// - Parameters:
+    ///   - intervalNanoseconds: usual distance of two units.
+    ///   - missing: number of missing units; nil: from the duration.
     func loss(
-        of track: TrackKind, untilNanoseconds end: Int64, intervalNanoseconds interval: Int64
+        of track: TrackKind, untilNanoseconds end: Int64, intervalNanoseconds interval: Int64,
+        missing: Int? = nil
     ) -> CaptureLoss {
         let duration = max(0, end - startNanoseconds)
-        let missing = interval > 0 ? (duration + interval / 2) / interval : 0
+        let counted = interval > 0 ? Int(clamping: (duration + interval / 2) / interval) : 0
         return CaptureLoss(
             track: track, cause: cause, startNanoseconds: startNanoseconds,
-            durationNanoseconds: duration, samples: max(dropped, Int(clamping: missing)),
+            durationNanoseconds: duration, samples: max(dropped, missing ?? counted),
             text: text)
     }
 

@@ -142,6 +142,8 @@ struct NetworkProgress {
     private(set) var endNanoseconds: Int64?
     private(set) var intervalNanoseconds: Int64
     private var gap: NetworkGap?
+    /// Of pictures.
+    private var slots = PictureSlots()
     /// The last reported gap.
     private var reported: Range<Int64>?
     /// Known delay from capture to arrival.
@@ -172,6 +174,11 @@ struct NetworkProgress {
         max(limit.startNanoseconds, endNanoseconds ?? limit.startNanoseconds)
     }
 
+    /// Time of the first unit that is neither recorded nor reported: pictures may be recorded before an earlier one.
+    private var missingNanoseconds: Int64 {
+        kind == .video ? slots.dueNanoseconds ?? dueNanoseconds : dueNanoseconds
+    }
+
     /// Whether a unit is at or after the end of the wanted duration; the track is done then.
     mutating func endsDuration(atNanoseconds time: Int64) -> Bool {
         isDone = isDone || limit.isReached(atNanoseconds: time)
@@ -183,7 +190,7 @@ struct NetworkProgress {
 
     mutating func note(_ hole: StreamHole) {
         guard gap != nil else {
-            gap = NetworkGap(hole, startNanoseconds: dueNanoseconds)
+            gap = NetworkGap(hole, startNanoseconds: missingNanoseconds)
             return
         }
         gap?.add(hole)
@@ -191,7 +198,7 @@ struct NetworkProgress {
 
     mutating func miss(_ cause: CaptureLossCause, _ reason: String) {
         guard gap != nil else {
-            gap = NetworkGap(cause, reason, startNanoseconds: dueNanoseconds)
+            gap = NetworkGap(cause, reason, startNanoseconds: missingNanoseconds)
             return
         }
         if cause == .deviceLost { gap?.add(cause, reason) }
@@ -208,7 +215,7 @@ struct NetworkProgress {
     /// A picture cannot be used because the pictures before the keyframe are missing.
     mutating func dropUndecodable(atNanoseconds time: Int64) {
         // A leading picture of the keyframe: it was lost with the gap before it.
-        if gap == nil, reported?.contains(time) == true { return }
+        if reported?.contains(time) == true { return }
         drop("the pictures before the camera's first keyframe were dropped")
     }
 
@@ -254,7 +261,7 @@ struct NetworkProgress {
         // Units are held for a moment, and networks are late.
         if arrival.clampedSubtracting(dueNanoseconds) >= silenceNanoseconds + Self.latestNanoseconds
         {
-            gap = NetworkGap(.deviceLost, silence, startNanoseconds: dueNanoseconds)
+            gap = NetworkGap(.deviceLost, silence, startNanoseconds: missingNanoseconds)
             gap?.isSilence = true
         }
     }
@@ -263,8 +270,11 @@ struct NetworkProgress {
     /// Adds a recorded sample, and reports the loss before it.
     mutating func record(_ sample: EncodedSample, _ output: CaptureOutput) {
         follow(atNanoseconds: sample.ptsNanoseconds)
-        close(atNanoseconds: sample.ptsNanoseconds, output)
+        close(atNanoseconds: sample.ptsNanoseconds, isFollowed: true, output)
         if kind == .video {
+            slots.add(
+                sample.ptsNanoseconds, final: sample.dtsNanoseconds,
+                intervalNanoseconds: intervalNanoseconds)
             if let last = lastNanoseconds, sample.ptsNanoseconds > last {
                 distanceNanoseconds = sample.ptsNanoseconds - last
             }
@@ -293,13 +303,32 @@ struct NetworkProgress {
         endNanoseconds = now
     }
 
-    mutating func close(atNanoseconds time: Int64, _ output: CaptureOutput) {
+    /// - Parameter isFollowed: a unit at that time is recorded.
+    mutating func close(
+        atNanoseconds time: Int64, isFollowed: Bool = false, _ output: CaptureOutput
+    ) {
         guard let gap else { return }
         self.gap = nil
-        reported = gap.beginNanoseconds..<max(gap.beginNanoseconds, time)
+        var end = time
+        var missing: Int?
+        if kind == .video {
+            if isFollowed, gap.isHarmless,
+                let span = slots.takeMissing(
+                    gap.dropped, intervalNanoseconds: intervalNanoseconds)
+            {
+                end = span.upperBound
+                missing = gap.dropped
+            } else {
+                missing = slots.takeMissing(
+                    before: time, from: gap.beginNanoseconds,
+                    intervalNanoseconds: intervalNanoseconds)
+            }
+        }
+        reported = gap.beginNanoseconds..<max(gap.beginNanoseconds, end)
         output.lost(
             gap.loss(
-                of: kind, untilNanoseconds: time, intervalNanoseconds: intervalNanoseconds))
+                of: kind, untilNanoseconds: end, intervalNanoseconds: intervalNanoseconds,
+                missing: missing))
     }
 
     mutating func finish(atNanoseconds end: Int64, _ output: CaptureOutput) {
