@@ -33,6 +33,8 @@ package enum DeviceError: Error, Hashable, CustomStringConvertible {
     case cameraDenied(String)
     /// The camera does not support the request.
     case cameraRefused(String, reason: String)
+    /// The camera's login is missing or wrong. Many cameras lock the account after a few attempts.
+    case cameraLoginRefused(String, reason: String)
     /// The camera was disconnected.
     case cameraLost(String, reason: String)
     /// One or several controls of a camera could not be set.
@@ -45,7 +47,7 @@ package enum DeviceError: Error, Hashable, CustomStringConvertible {
             holder == Holders.name(ofProcess: "\(getpid())")
         case .cannotOpen, .noTrack, .truncated, .unreadable, .timeOutOfRange, .noAudioDevice,
             .soundDeviceDenied, .soundDeviceRefused, .soundDeviceLost, .noCamera, .notACamera,
-            .cameraDenied, .cameraRefused, .cameraLost, .controlRefused:
+            .cameraDenied, .cameraRefused, .cameraLoginRefused, .cameraLost, .controlRefused:
             false
         }
     }
@@ -87,7 +89,7 @@ package enum DeviceError: Error, Hashable, CustomStringConvertible {
         case .cameraDenied(let name):
             "no permission to use the camera \(name): add this user to the group video "
                 + "(usermod -aG video USER), and log in again"
-        case .cameraRefused(let name, let reason):
+        case .cameraRefused(let name, let reason), .cameraLoginRefused(let name, let reason):
             "the camera \(name) cannot be used: \(reason)"
         case .cameraLost(let name, let reason):
             "the camera \(name) is disconnected: \(reason)"

@@ -6,6 +6,8 @@ package enum CaptureError: Error, Hashable, CustomStringConvertible {
     case settings(String)
     /// A file that is unusable with these settings.
     case source(String)
+    /// A camera that refuses the login.
+    case login(String)
     /// A device that this process already has open.
     case heldHere(String)
     /// An encoder or decoder that cannot be opened.
@@ -13,13 +15,18 @@ package enum CaptureError: Error, Hashable, CustomStringConvertible {
 
     package var description: String {
         switch self {
-        case .settings(let text), .source(let text), .heldHere(let text), .codec(let text): text
+        case .settings(let text), .source(let text), .login(let text), .heldHere(let text),
+            .codec(let text):
+            text
         }
     }
 
     /// Why a device could not be opened.
     init(_ error: DeviceError) {
-        self =
-            error.isHeldHere ? .heldHere(error.description) : .source(error.description)
+        if case .cameraLoginRefused = error {
+            self = .login(error.description)
+        } else {
+            self = error.isHeldHere ? .heldHere(error.description) : .source(error.description)
+        }
     }
 }

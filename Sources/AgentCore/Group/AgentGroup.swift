@@ -10,7 +10,7 @@ import Wire
 package final class AgentGroup: Sendable {
     /// Delay of the first restart; it doubles with each failure.
     private static let firstPauseNanoseconds: Int64 = 2_000_000_000
-    /// Maximum delay of a restart: some cameras lock an account after refused log-ins.
+    /// Maximum delay of a restart, unless a camera has refused the login.
     private static let longestPauseNanoseconds: Int64 = 30_000_000_000
     /// A run of this length resets the delay.
     private static let goodRunNanoseconds: Int64 = 60_000_000_000
@@ -170,6 +170,7 @@ package final class AgentGroup: Sendable {
     /// Runs a member's agents until the source is complete or removed.
     private func live(_ member: Member) {
         var failures = 0
+        var refusedLogins = 0
         var told: String?
         // The predecessor's agent still has the spool, and its control socket has the path.
         while hasPredecessor(member), wantedPlan(of: member) != nil { nap() }
@@ -178,19 +179,26 @@ package final class AgentGroup: Sendable {
             let end = run(plan, member)
             member.state.withLock { $0.agent = nil }
             if wantedPlan(of: member) != plan {
-                if case .failed(let line) = end { member.logger.error("\(line)") }
+                if case .failed(let line, _) = end { member.logger.error("\(line)") }
                 failures = 0
+                refusedLogins = 0
                 member.state.withLock { $0.trouble = nil }
                 continue
             }
-            guard case .failed(let line) = end else { break }
+            guard case .failed(let line, let isLoginRefused) = end else { break }
             let isGood =
                 SystemClock.monotonic.nowNanoseconds - began >= Self.goodRunNanoseconds
             failures = isGood ? 1 : failures + 1
             if line != told { member.logger.error("\(line); trying again") }
             told = isGood ? nil : line
-            let pause = Self.firstPauseNanoseconds << min(failures - 1, 8)
-            wait(min(pause, Self.longestPauseNanoseconds), member, plan, because: line)
+            refusedLogins = isLoginRefused ? refusedLogins + 1 : 0
+            let pause =
+                isLoginRefused
+                ? LoginPause.nanoseconds(refusals: refusedLogins)
+                : min(
+                    Self.firstPauseNanoseconds << min(failures - 1, 8),
+                    Self.longestPauseNanoseconds)
+            wait(pause, member, plan, because: line)
         }
         openControl(of: member, at: nil)
         member.state.withLock { $0.hasEnded = true }
@@ -244,7 +252,7 @@ package final class AgentGroup: Sendable {
     /// The end of an agent.
     private enum End {
         case ended
-        case failed(String)
+        case failed(String, isLoginRefused: Bool = false)
     }
 
     private func run(_ plan: AgentPlan, _ member: Member) -> End {
@@ -272,6 +280,8 @@ package final class AgentGroup: Sendable {
                 return .ended
             case .refused(let line, isKept: false), .failed(let line): return .failed(line)
             }
+        } catch CaptureError.login(let line) {
+            return .failed(line, isLoginRefused: true)
         } catch {
             return .failed("\(error)")
         }

@@ -197,7 +197,7 @@ package final class NetworkCamera {
         switch end {
         case nil: return nil
         case .redirected(let url): return .redirected(url)
-        case .unauthorised(let reason): throw .cameraRefused(summary, reason: reason)
+        case .unauthorised(let reason): throw .cameraLoginRefused(summary, reason: reason)
         case .some(let end): throw .cameraLost(summary, reason: end.description)
         }
     }
@@ -234,7 +234,7 @@ package final class NetworkCamera {
         defer { events = [] }
         if events.isEmpty, let end {
             if case .unauthorised(let reason) = end {
-                throw .cameraRefused(summary, reason: reason)
+                throw .cameraLoginRefused(summary, reason: reason)
             }
             throw .cameraLost(summary, reason: end.description)
         }

@@ -20,7 +20,7 @@ final class NetworkPipeline: CapturePipeline, @unchecked Sendable {
     private static let searchNanoseconds: Int64 = 500_000_000
     /// Maximum delay of a reconnection.
     private static let longestSearchNanoseconds: Int64 = 2_000_000_000
-    /// Delay after a refusal, which may be due to a wrong password: some cameras lock the account.
+    /// Delay after a refusal that a moment does not change.
     private static let refusedNanoseconds: Int64 = 30_000_000_000
     /// Time limit for samples that were captured before the end, besides the known delay.
     private static let tailNanoseconds: Int64 = 1_000_000_000
@@ -42,6 +42,8 @@ final class NetworkPipeline: CapturePipeline, @unchecked Sendable {
     private var limit: CaptureLimit
     private var clock = StatedClock()
     private var fruitlessOpenings = 0
+    /// Refusals of the login since the last sample.
+    private var refusedLogins = 0
     private var searchAtNanoseconds: Int64 = 0
     /// The last logged reason why the camera cannot be reopened.
     private var obstacle: DeviceError?
@@ -252,6 +254,7 @@ final class NetworkPipeline: CapturePipeline, @unchecked Sendable {
         try take(events, output)
         if fruitlessOpenings > 0, tracks.contains(where: \.isFlowing) {
             fruitlessOpenings = 0
+            refusedLogins = 0
             if isReturnUnlogged { output.noted("the camera \(camera.summary) is back") }
             isReturnUnlogged = false
         }
@@ -305,6 +308,10 @@ final class NetworkPipeline: CapturePipeline, @unchecked Sendable {
         var pause = Self.searchNanoseconds << min(fruitlessOpenings / 2, 8)
         pause = min(pause, Self.longestSearchNanoseconds)
         if case .cameraRefused = error { pause = Self.refusedNanoseconds }
+        if case .cameraLoginRefused = error {
+            refusedLogins += 1
+            pause = LoginPause.nanoseconds(refusals: refusedLogins)
+        }
         searchAtNanoseconds = output.nowNanoseconds + pause
         fruitlessOpenings += 1
         lastFailure = error
