@@ -124,7 +124,8 @@ package final class Agent: Sendable {
         progress.isPaused = !status.isCapturing
         progress.pictures = capture.hub.format(of: .video) == nil ? nil : status.pictures
         progress.soundPackets = capture.hub.format(of: .audio) == nil ? nil : status.soundPackets
-        progress.lostSamples = status.lostSamples + uplink.lostSamples
+        // The connection counts the capture's losses, too, once they are sent.
+        progress.lostSamples = max(status.lostSamples, uplink.lostSamples)
         progress.latestNote = sink.latestNote
         progress.turns = capture.turns
         progress.turns["uplink"] = uplink.turns

@@ -145,7 +145,8 @@ final class CommandQueue: Sendable {
         status.moved = uplink.moved ?? ""
         status.held = uplink.held
         status.keptBytes = UInt64(clamping: uplink.keptBytes)
-        status.lostSamples += uplink.lostSamples
+        // The connection counts the capture's losses, too, once they are sent.
+        status.lostSamples = max(status.lostSamples, uplink.lostSamples)
         status.software = software
         return status
     }
