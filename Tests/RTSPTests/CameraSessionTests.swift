@@ -403,9 +403,7 @@ struct ScriptedCamera {
         #expect(camera.requests.count == 1)
     }
 
-    @Test(arguments: [
-        "453 Not Enough Bandwidth", "503 Service Unavailable", "461 Unsupported Transport",
-    ])
+    @Test(arguments: ["453 Not Enough Bandwidth", "503 Service Unavailable"])
     func `a camera that allows no more connections says so`(status: String) throws {
         var camera = try ScriptedCamera()
         camera.answer()
@@ -414,6 +412,43 @@ struct ScriptedCamera {
         camera.collect()
         camera.answer(status)
         #expect("\(try #require(camera.end))" == "it answers SETUP with \(status)")
+    }
+
+    @Test(arguments: [
+        (CameraSession.Transport.tcp, "use --camera-transport udp"),
+        (.udp, "use --camera-transport tcp"),
+    ])
+    func `a camera that refuses the transport, or the path, is refused with the remedy`(
+        transport: CameraSession.Transport, remedy: String
+    ) throws {
+        var camera = try ScriptedCamera(transport: transport)
+        camera.answer()
+        var other = camera
+        camera.answer(body: ScriptedCamera.description)
+        camera.session.setUp([.init(track: 0, port: 6_000)], now: 0)
+        camera.collect()
+        camera.answer("461 Unsupported Transport")
+        #expect(
+            "\(try #require(camera.end))"
+                == "it answers SETUP with 461 Unsupported Transport: \(remedy)")
+        other.answer("404 Not Found")
+        #expect("\(try #require(other.end))".contains("404 Not Found: check the path"))
+    }
+
+    @Test func `a camera whose datagrams never arrive is left with the remedy`() throws {
+        var camera = try ScriptedCamera(transport: .udp)
+        camera.answer()
+        camera.answer(body: ScriptedCamera.description)
+        camera.session.setUp([.init(track: 0, port: 6_000)], now: 0)
+        camera.collect()
+        camera.answer("200 OK", ["Session: 1", "Transport: RTP/AVP;server_port=7000-7001"])
+        camera.session.play(now: 0)
+        camera.collect()
+        camera.answer()
+        camera.wait(seconds: 3)
+        camera.answer()
+        camera.wait(seconds: 8)
+        #expect("\(try #require(camera.end))".contains("use --camera-transport tcp"))
     }
 
     @Test func `a redirection names another place`() throws {
@@ -546,6 +581,27 @@ struct ScriptedCamera {
         }
         #expect(reason.contains("99") && reason.contains("96") && reason.contains("no pictures"))
         #expect(own.now <= 11_000_000_000)
+    }
+
+    @Test func `sound of another payload type than described is reported once beside pictures`()
+        throws
+    {
+        var own = try ScriptedCamera()
+        own.open()
+        for number in 0..<40 as Range<UInt16> {
+            own.packet(number)
+            own.packet(number, channel: 2, payloadType: 99, source: 8)
+            own.wait(seconds: 0.5)
+            if own.method == "GET_PARAMETER" { own.answer() }
+        }
+        let reasons = own.outputs.compactMap { output in
+            if case .foreign(1, let reason) = output { reason } else { nil }
+        }
+        #expect(own.end == nil)
+        #expect(
+            reasons == [
+                "sent no sound: its packets have payload type 99, and its description says 97"
+            ])
     }
 
     @Test func `packets of another payload type among the described ones change nothing`() throws {

@@ -31,6 +31,8 @@ package struct NetworkCameraWish: Hashable, Sendable {
 package enum NetworkCameraEvent: Hashable, Sendable {
     case items(TrackKind, [DepacketizedItem])
     case report(TrackKind, SenderReport, arrivalNanoseconds: Int64)
+    /// The track has other packets than the camera describes; the rest of a sentence about the camera.
+    case foreign(TrackKind, String)
 }
 
 /// A network camera connected by RTSP: its sockets and its session. Used on one thread.
@@ -378,6 +380,8 @@ package final class NetworkCamera {
             if let kind = places[track] {
                 events.append(.report(kind, report, arrivalNanoseconds: arrival))
             }
+        case .foreign(let track, let reason):
+            if let kind = places[track] { events.append(.foreign(kind, reason)) }
         case .ended(let end): self.end = end
         }
     }

@@ -44,6 +44,9 @@ package struct CameraSession: Sendable {
         case playing
         case items(track: Int, [DepacketizedItem])
         case report(track: Int, SenderReport, arrivalNanoseconds: Int64)
+        /// A track besides those without which the session ends has other packets than described; the rest of a sentence about the
+        /// camera. Reported once until the described ones come.
+        case foreign(track: Int, String)
         /// The last output.
         case ended(SessionEnd)
     }
@@ -86,6 +89,8 @@ package struct CameraSession: Sendable {
         var serverPorts: (rtp: UInt16, rtcp: UInt16)?
         /// Arrival of the last packet of the described payload type.
         var heard: Int64
+        /// ``Output/foreign(track:_:)`` was reported.
+        var isForeignTold = false
     }
 
     /// Response timeout.
@@ -401,7 +406,18 @@ package struct CameraSession: Sendable {
         end(
             .refused(
                 request: own.request.method.rawValue, status: response.status,
-                summary: response.summary))
+                summary: response.summary + (remedy(own.request.method, response.status) ?? "")))
+    }
+
+    /// The remedy for a refusal, as the rest of a sentence; nil: unknown.
+    private func remedy(_ method: RTSPRequest.Method, _ status: Int) -> String? {
+        switch (method, status) {
+        case (.describe, 404), (.describe, 400):
+            ": check the path of the URL; 'tributary-agent devices --camera HOST' lists the streams of an ONVIF camera"
+        case (.setup, 461):
+            ": use --camera-transport \(transport == .tcp ? "udp" : "tcp")"
+        default: nil
+        }
     }
 
     private mutating func authenticate(
@@ -589,9 +605,22 @@ package struct CameraSession: Sendable {
         // Packets of another payload type count as silence.
         if receiving[place].receiver.foreignType == nil {
             receiving[place].heard = now
+            receiving[place].isForeignTold = false
             probe = .none
+        } else {
+            tellForeign(place, now)
         }
         give(items, place)
+    }
+
+    private mutating func tellForeign(_ place: Int, _ now: Int64) {
+        let own = receiving[place]
+        guard !own.isForeignTold,
+            now.clampedSubtracting(own.heard) >= Self.silenceNanoseconds,
+            let reason = foreignType(of: own.receiver)
+        else { return }
+        receiving[place].isForeignTold = true
+        outputs.append(.foreign(track: own.wanted.track, reason))
     }
 
     private mutating func takeControl(_ bytes: [UInt8], _ place: Int, _ now: Int64) {
@@ -648,14 +677,15 @@ package struct CameraSession: Sendable {
 
     /// The reason of the silence if the camera sends another payload type than it describes; nil if not.
     private var foreignTypes: String? {
-        for own in decisive {
-            guard let type = own.receiver.foreignType else { continue }
-            let track = own.receiver.description
-            let missing = track.kind == .video ? "pictures" : "sound"
-            return
-                "it sent no \(missing): its packets have payload type \(type), and its description says \(track.payloadType)"
-        }
-        return nil
+        decisive.lazy.compactMap { foreignType(of: $0.receiver) }.first.map { "it \($0)" }
+    }
+
+    private func foreignType(of receiver: TrackReceiver) -> String? {
+        guard let type = receiver.foreignType else { return nil }
+        let missing = receiver.description.kind == .video ? "pictures" : "sound"
+        return
+            "sent no \(missing): its packets have payload type \(type), and its description says "
+            + "\(receiver.description.payloadType)"
     }
 
     private var nextSilence: Int64 {
@@ -666,8 +696,13 @@ package struct CameraSession: Sendable {
     private mutating func watchSilence(_ now: Int64) {
         let silence = now.clampedSubtracting(heard)
         if silence >= Self.longestSilenceNanoseconds {
+            let firewall =
+                transport == .udp && decisive.allSatisfy { $0.receiver.source == nil }
+                ? ": if a firewall drops its datagrams, use --camera-transport tcp" : ""
             return end(
-                .silent(foreignTypes ?? "it has sent nothing for \(silence / 1_000_000_000) s"))
+                .silent(
+                    foreignTypes
+                        ?? "it has sent nothing for \(silence / 1_000_000_000) s\(firewall)"))
         }
         guard silence >= Self.silenceNanoseconds, probe == .none, pending == nil else { return }
         keepAlive(now)

@@ -305,6 +305,21 @@ import Wire
         _ = try stand.finish(at: 1_310)
     }
 
+    @Test func `a silence has the reason that the session knows`() throws {
+        for isKnownBefore in [true, false] {
+            let stand = try Stand()
+            var progress = NetworkProgress(
+                .audio, durationNanoseconds: nil, intervalNanoseconds: Self.interval)
+            progress.limit.begin(startNanoseconds: stand.start)
+            if isKnownBefore { progress.explainSilence("the camera sent noise") }
+            stand.output.waitUntil(stand.arrival(50))
+            progress.tick(stand.output)
+            #expect(progress.isMissing)
+            if !isKnownBefore { progress.explainSilence("the camera sent noise") }
+            #expect(progress.missing?.text == "the camera sent noise")
+        }
+    }
+
     @Test func `the status of a silent camera says since when`() throws {
         let stand = try Stand()
         var trouble = NetworkTrouble()

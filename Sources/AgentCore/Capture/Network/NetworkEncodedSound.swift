@@ -150,6 +150,7 @@ final class NetworkEncodedSound: NetworkTrack {
             try encode(locked, output)
         }
         progress.isFlowing = true
+        progress.forgetSilence()
     }
 
     /// Reports dropped audio whose times overlap recorded audio.

@@ -60,6 +60,9 @@ struct NetworkGap {
         self.reason = reason
     }
 
+    /// Replaces the reason of a silence.
+    mutating func explain(_ reason: String) { self.reason = reason }
+
     /// Audio of the gap has arrived after silence was recorded for it.
     mutating func noteLateSound() {
         let late = "the camera's sound arrived after silence was recorded for its time"

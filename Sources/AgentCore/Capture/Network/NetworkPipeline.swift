@@ -270,6 +270,10 @@ final class NetworkPipeline: CapturePipeline, @unchecked Sendable {
             case .report(let kind, let report, let arrival):
                 judge(report, of: kind, arrivalNanoseconds: arrival, output)
                 tracks.first { $0.kind == kind }?.note(report, arrivalNanoseconds: arrival)
+            case .foreign(let kind, let reason):
+                let line = "the camera \(reason)"
+                output.noted(line)
+                tracks.first { $0.kind == kind }?.progress.explainSilence(line)
             }
         }
     }

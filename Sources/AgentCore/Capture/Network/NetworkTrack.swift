@@ -88,6 +88,7 @@ extension NetworkTrack {
         try discontinue(isHarmless: false, output)
         progress.miss(.deviceLost, reason)
         progress.isFlowing = false
+        progress.forgetSilence()
         // The next connection has its own reports.
         reports = []
     }
@@ -142,6 +143,8 @@ struct NetworkProgress {
     private(set) var endNanoseconds: Int64?
     private(set) var intervalNanoseconds: Int64
     private var gap: NetworkGap?
+    /// Why the camera sends nothing that can be recorded; nil: unknown.
+    private var silenceReason: String?
     /// Of pictures.
     private var slots = PictureSlots()
     /// The last reported gap.
@@ -236,9 +239,20 @@ struct NetworkProgress {
         }
     }
 
-    private var silence: String { kind == .audio ? Self.noSound : Self.noPictures }
+    private var silence: String {
+        silenceReason ?? (kind == .audio ? Self.noSound : Self.noPictures)
+    }
     private static let noSound = "the camera sent no sound"
     private static let noPictures = "the camera sent no pictures"
+
+    /// The reason of the present silence, and of later ones of this connection.
+    mutating func explainSilence(_ reason: String) {
+        silenceReason = reason
+        if gap?.isSilence == true { gap?.explain(reason) }
+    }
+
+    /// The connection is lost.
+    mutating func forgetSilence() { silenceReason = nil }
 
     /// A sample follows: the time before it may be missing although no packet was lost.
     mutating func follow(atNanoseconds time: Int64) {
@@ -283,6 +297,7 @@ struct NetworkProgress {
         if sample.durationNanoseconds > 0 { intervalNanoseconds = sample.durationNanoseconds }
         reach(sample.ptsNanoseconds + sample.durationNanoseconds)
         isFlowing = true
+        silenceReason = nil
     }
 
     /// Samples are recorded up to a time.
