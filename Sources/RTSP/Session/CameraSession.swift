@@ -83,9 +83,6 @@ package struct CameraSession: Sendable {
         var wanted: Wanted
         var uri: String
         var receiver: TrackReceiver
-        var channels: (rtp: UInt8, rtcp: UInt8)
-        /// The channels of the request.
-        var askedChannels: (rtp: UInt8, rtcp: UInt8)
         var serverPorts: (rtp: UInt16, rtcp: UInt16)?
         /// Arrival of the last packet of the described payload type.
         var heard: Int64
@@ -130,6 +127,8 @@ package struct CameraSession: Sendable {
     private var tracks: [CameraTrackDescription] = []
     private var queue: [Wanted] = []
     private var receiving: [Receiving] = []
+    /// Of ``receiving``.
+    private var channels: [TrackChannels] = []
     private var keepAliveAt: Int64 = .max
     private var reportAt: Int64 = .max
     private var probe = Probe.none
@@ -406,18 +405,8 @@ package struct CameraSession: Sendable {
         end(
             .refused(
                 request: own.request.method.rawValue, status: response.status,
-                summary: response.summary + (remedy(own.request.method, response.status) ?? "")))
-    }
-
-    /// The remedy for a refusal, as the rest of a sentence; nil: unknown.
-    private func remedy(_ method: RTSPRequest.Method, _ status: Int) -> String? {
-        switch (method, status) {
-        case (.describe, 404), (.describe, 400):
-            ": check the path of the URL; 'tributary-agent devices --camera HOST' lists the streams of an ONVIF camera"
-        case (.setup, 461):
-            ": use --camera-transport \(transport == .tcp ? "udp" : "tcp")"
-        default: nil
-        }
+                summary: response.summary
+                    + (SessionEnd.remedy(own.request.method, response.status, transport) ?? "")))
     }
 
     private mutating func authenticate(
@@ -517,34 +506,21 @@ package struct CameraSession: Sendable {
                     "the camera sends over UDP although TCP was asked for: use --camera-transport udp"
                 ))
         }
-        let channels = header.interleaved ?? (channel, channel + 1)
-        if transport == .tcp, let flaw = sharedChannelFlaw(channels, of: tracks[track]) {
+        let own = TrackChannels(
+            header.interleaved, asked: (channel, channel + 1),
+            payloadType: tracks[track].payloadType)
+        if transport == .tcp, let flaw = own.flaw(among: channels) {
             return end(.broken(flaw))
         }
+        channels.append(own)
         receiving.append(
             Receiving(
                 wanted: wanted, uri: url.resolve(control: tracks[track].control, base: base),
                 receiver: TrackReceiver(
                     tracks[track],
                     waitNanoseconds: transport == .tcp ? 0 : Self.reorderNanoseconds),
-                channels: channels,
-                askedChannels: (channel, channel + 1),
                 serverPorts: header.serverPorts, heard: now))
         setUpNext(now)
-    }
-
-    /// Why a track cannot be distinguished from another one with the same channel; nil if it can.
-    private func sharedChannelFlaw(
-        _ channels: (rtp: UInt8, rtcp: UInt8), of track: CameraTrackDescription
-    ) -> String? {
-        let isMixed = receiving.contains { other in
-            other.channels.rtp == channels.rtp
-                && other.receiver.description.payloadType == track.payloadType
-        }
-        guard isMixed else { return nil }
-        return
-            "the camera sends its \(TrackKind.video) and \(TrackKind.audio) on channel \(channels.rtp), both with payload type "
-            + "\(track.payloadType): record without sound (--audio none), or use --camera-transport udp"
     }
 
     private mutating func begin(_ now: Int64) {
@@ -559,43 +535,15 @@ package struct CameraSession: Sendable {
 
     private mutating func take(_ bytes: [UInt8], channel: UInt8, _ now: Int64) {
         // Channels that were not set up are ignored.
-        guard let (place, isControl) = destination(of: bytes, channel: channel) else { return }
+        let found = TrackChannels.destination(
+            of: bytes, channel: channel, among: channels
+        ) { receiving[$0].receiver.source }
+        guard let (place, isControl) = found else { return }
         if isControl {
             takeControl(bytes, place, now)
         } else {
             takeMedia(bytes, place, now)
         }
-    }
-
-    /// The track of an interleaved packet.
-    ///
-    /// Some cameras assign one channel to several tracks, or to RTP and RTCP: their packets are distinguished by type (RFC 5761 §4),
-    /// payload type and SSRC. Others answer with one channel and use the requested ones.
-    private func destination(
-        of bytes: [UInt8], channel: UInt8
-    ) -> (place: Int, isControl: Bool)? {
-        let media = receiving.indices.filter { receiving[$0].channels.rtp == channel }
-        let control = receiving.indices.filter { receiving[$0].channels.rtcp == channel }
-        switch (media.count, control.count) {
-        case (0, 0):
-            let rtp = Set(receiving.map(\.channels.rtp))
-            guard rtp.count < receiving.count else { return nil }
-            if let place = receiving.firstIndex(where: { $0.askedChannels.rtp == channel }) {
-                return (place, false)
-            }
-            return receiving.firstIndex { $0.askedChannels.rtcp == channel }.map { ($0, true) }
-        case (1, 0): return (media[0], false)
-        case (0, 1): return (control[0], true)
-        default: break
-        }
-        guard RTCPPacket.isControl(bytes), let source = RTCPPacket.source(bytes) else {
-            let type = bytes.count > 1 ? bytes[1] & 0x7F : 0
-            let place = media.first { receiving[$0].receiver.description.payloadType == type }
-            return (place ?? media.first).map { ($0, false) }
-        }
-        // Before the first packet of a track, its source is unknown.
-        let place = (control + media).first { receiving[$0].receiver.source == source }
-        return place.map { ($0, true) }
     }
 
     private mutating func takeMedia(_ bytes: [UInt8], _ place: Int, _ now: Int64) {
@@ -617,7 +565,7 @@ package struct CameraSession: Sendable {
         let own = receiving[place]
         guard !own.isForeignTold,
             now.clampedSubtracting(own.heard) >= Self.silenceNanoseconds,
-            let reason = foreignType(of: own.receiver)
+            let reason = own.receiver.foreignReason
         else { return }
         receiving[place].isForeignTold = true
         outputs.append(.foreign(track: own.wanted.track, reason))
@@ -651,7 +599,7 @@ package struct CameraSession: Sendable {
                 outputs.append(
                     .send(
                         [
-                            UInt8(ascii: "$"), own.channels.rtcp, UInt8(size >> 8),
+                            UInt8(ascii: "$"), channels[place].rtcp, UInt8(size >> 8),
                             UInt8(size & 0xFF),
                         ]
                             + report))
@@ -677,15 +625,7 @@ package struct CameraSession: Sendable {
 
     /// The reason of the silence if the camera sends another payload type than it describes; nil if not.
     private var foreignTypes: String? {
-        decisive.lazy.compactMap { foreignType(of: $0.receiver) }.first.map { "it \($0)" }
-    }
-
-    private func foreignType(of receiver: TrackReceiver) -> String? {
-        guard let type = receiver.foreignType else { return nil }
-        let missing = receiver.description.kind == .video ? "pictures" : "sound"
-        return
-            "sent no \(missing): its packets have payload type \(type), and its description says "
-            + "\(receiver.description.payloadType)"
+        decisive.lazy.compactMap { $0.receiver.foreignReason }.first.map { "it \($0)" }
     }
 
     private var nextSilence: Int64 {

@@ -25,4 +25,16 @@ package enum SessionEnd: Hashable, Sendable, CustomStringConvertible {
         case .stopped: "stopped"
         }
     }
+
+    /// The remedy for a refused request, as the rest of a sentence; nil: unknown.
+    static func remedy(
+        _ method: RTSPRequest.Method, _ status: Int, _ transport: CameraSession.Transport
+    ) -> String? {
+        switch (method, status) {
+        case (.describe, 404), (.describe, 400):
+            ": check the path of the URL; 'tributary-agent devices --camera HOST' lists the streams of an ONVIF camera"
+        case (.setup, 461): ": use --camera-transport \(transport == .tcp ? "udp" : "tcp")"
+        default: nil
+        }
+    }
 }

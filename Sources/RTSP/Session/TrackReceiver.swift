@@ -33,6 +33,14 @@ struct TrackReceiver: Sendable {
     /// SSRC of the sender; nil before the first packet.
     var source: UInt32? { statistics.source }
 
+    /// What is wrong with the last media packet's payload type, as the rest of a sentence about the camera; nil if nothing is.
+    var foreignReason: String? {
+        guard let foreignType else { return nil }
+        let missing = description.kind == .video ? "pictures" : "sound"
+        return
+            "sent no \(missing): its packets have payload type \(foreignType), and its description says \(description.payloadType)"
+    }
+
     var deadlineNanoseconds: Int64? { window.deadlineNanoseconds }
 
     /// Processes an RTP packet; nil if it is malformed.
