@@ -443,7 +443,7 @@ struct ScriptedCamera {
         #expect(own.now <= 11_000_000_000)
     }
 
-    @Test func `sound of another payload type than described is reported once beside pictures`()
+    @Test func `sound of another payload type than described is reported once if pictures come`()
         throws
     {
         var own = try ScriptedCamera()

@@ -33,7 +33,7 @@ struct TrackReceiver: Sendable {
     /// SSRC of the sender; nil before the first packet.
     var source: UInt32? { statistics.source }
 
-    /// What is wrong with the last media packet's payload type, as the rest of a sentence about the camera; nil if nothing is.
+    /// Why the last media packet's payload type is wrong, as the rest of a sentence about the camera; nil if it is right.
     var foreignReason: String? {
         guard let foreignType else { return nil }
         let missing = description.kind == .video ? "pictures" : "sound"

@@ -1,6 +1,6 @@
 import Media
 
-/// Derives from a network camera's connection and tracks what is not recorded, and why.
+/// Derives the missing tracks of a network camera, and the reason, from its connection and its gaps.
 struct NetworkTrouble {
     /// A shorter gap is not reported as the status: connecting and a lost keyframe need about this time.
     private static let patienceNanoseconds: Int64 = 3_000_000_000
