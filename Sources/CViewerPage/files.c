@@ -135,7 +135,7 @@ static const unsigned char live_painter_js[] = {
 #embed "page/live/live-painter.js"
 };
 static const unsigned char live_place_js[] = {
-#embed "page/live/live-place.js"
+#embed "page/live/live-collector.js"
 };
 static const unsigned char live_recorded_js[] = {
 #embed "page/live/live-recorded.js"
@@ -153,7 +153,7 @@ static const unsigned char live_step_js[] = {
 #embed "page/live/live-step.js"
 };
 static const unsigned char live_thrift_js[] = {
-#embed "page/live/live-thrift.js"
+#embed "page/live/live-load.js"
 };
 static const unsigned char live_tile_js[] = {
 #embed "page/live/live-tile.js"
@@ -362,13 +362,13 @@ static const struct CViewerPageFile files[] = {
     FILE_ENTRY("live-missing.js", live_missing_js),
     FILE_ENTRY("live-pages.js", live_pages_js),
     FILE_ENTRY("live-painter.js", live_painter_js),
-    FILE_ENTRY("live-place.js", live_place_js),
+    FILE_ENTRY("live-collector.js", live_place_js),
     FILE_ENTRY("live-recorded.js", live_recorded_js),
     FILE_ENTRY("live-renditions.js", live_renditions_js),
     FILE_ENTRY("live-samples.js", live_samples_js),
     FILE_ENTRY("live-sound.js", live_sound_js),
     FILE_ENTRY("live-step.js", live_step_js),
-    FILE_ENTRY("live-thrift.js", live_thrift_js),
+    FILE_ENTRY("live-load.js", live_thrift_js),
     FILE_ENTRY("live-tile.js", live_tile_js),
     FILE_ENTRY("live-toolbar.js", live_toolbar_js),
     FILE_ENTRY("live-wall.js", live_wall_js),

@@ -2,7 +2,7 @@ package import Archive
 package import Terminal
 
 /// A backend's catalog of one archive: everything that depends on the backend, except for queries (``CatalogStore``).
-package protocol CatalogBackend: CatalogPlace {
+package protocol CatalogBackend: CatalogLocation {
     /// The backend's catalog of an argument of `--catalog`.
     /// - Parameters:
     ///   - isForWriting: whether the program updates it.

@@ -4,11 +4,11 @@ package import Archive
 package struct CatalogReference: Sendable {
     /// All backends: each is a folder of this module.
     static let backends: [any CatalogBackend.Type] = [
-        SQLiteCatalogPlace.self, PostgreSQLCatalogPlace.self,
+        SQLiteCatalogLocation.self, PostgreSQLCatalogLocation.self,
     ]
 
     /// Every archive's catalog in its own directory: the default.
-    package static let own = CatalogReference(server: nil) { SQLiteCatalogPlace($0) }
+    package static let own = CatalogReference(server: nil) { SQLiteCatalogLocation($0) }
 
     /// The server, which may be unavailable independently of the files; nil: every archive has its catalog in its own
     /// directory.

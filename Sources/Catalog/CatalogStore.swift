@@ -80,7 +80,7 @@ extension CatalogStore {
 }
 
 /// A location of a catalog.
-package protocol CatalogPlace: Sendable {
+package protocol CatalogLocation: Sendable {
     /// Opens the catalog; a damaged one is replaced with an empty one.
     /// - Returns: the catalog, and one line if it had to be replaced.
     func open() throws(ArchiveError) -> (catalog: any CatalogStore, complaint: String?)

@@ -70,7 +70,7 @@ struct CollectorEngine {
     /// For monitoring.
     private(set) var sourceCounters: SourceCounters
     /// The collectors of sources that are not connected here.
-    private(set) var places = SourcePlaces()
+    private(set) var places = SourceLocations()
     private(set) var counts = Counts()
     /// Larger latencies are not counted: the samples are replayed, follow a long outage, or have wrong stamps.
     private static var longestCountedNanoseconds: Int64 { 3_600_000_000_000 }
@@ -186,7 +186,7 @@ extension CollectorEngine {
         get { recorder.watched }
         set {
             recorder.watched = newValue
-            link.setWatch { newValue.wishMilliseconds(of: $0) }
+            link.setWatch { newValue.requestedMilliseconds(of: $0) }
         }
     }
 
@@ -352,7 +352,7 @@ extension CollectorEngine {
     }
 
     /// The site's answer about ``absentSources``.
-    mutating func hear(_ answer: SourcePlaces.Answer) { places.hear(answer, at: latest) }
+    mutating func hear(_ answer: SourceLocations.Answer) { places.hear(answer, at: latest) }
 
     /// Returns credit to the agents to which much of it is due.
     mutating func returnCredit(at now: Instant) {

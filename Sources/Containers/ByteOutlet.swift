@@ -137,9 +137,9 @@ final class ByteOutlet {
     private func waitUntilWritable() -> Bool {
         while cancellation?.isCancelled != true {
             guard !ownsDescriptor else { return true }
-            var wish = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+            var entry = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
             // Any event ends the wait: the next write reports errors.
-            if poll(&wish, 1, Self.patienceMilliseconds) != 0 { return true }
+            if poll(&entry, 1, Self.patienceMilliseconds) != 0 { return true }
         }
         return false
     }

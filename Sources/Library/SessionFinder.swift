@@ -11,7 +11,7 @@ package struct SessionFinder: Sendable {
     package enum Subject: Sendable {
         /// By a path without symbolic links.
         case file(String)
-        case session(SessionPlace)
+        case session(FoundSession)
         case archive(RecordingLibrary)
     }
 
@@ -78,13 +78,13 @@ package struct SessionFinder: Sendable {
     package var isIncomplete: Bool { opened.isIncomplete }
 
     /// One session of the archive: by its ID, the name or a tag that was given to it, or `latest` for the newest.
-    package func session(named name: String) throws -> SessionPlace {
+    package func session(named name: String) throws -> FoundSession {
         let library = try library()
         let found = try Self.sessions(named: name, in: library)
         guard let only = found.first, found.count == 1 else {
             throw LibraryError.ambiguous(name, found)
         }
-        return SessionPlace(name: only, library: library)
+        return FoundSession(name: only, library: library)
     }
 
     /// Sessions by a name, oldest first: the one with that ID; else those with that name; else those with that tag.
@@ -124,34 +124,34 @@ package struct SessionFinder: Sendable {
     }
 
     /// All objects of an argument: all sessions of an archive's directory, or with a tag.
-    package func subjects(_ what: String) throws -> (files: [String], sessions: [SessionPlace]) {
+    package func subjects(_ what: String) throws -> (files: [String], sessions: [FoundSession]) {
         switch try place(what) {
         case .file(let path): return ([path], [])
         case .session(let session): return ([], [session])
         case .archive(let library):
             let names = try library.sessionNames()
             if names.isEmpty { throw LibraryError.empty(archive: what) }
-            return ([], names.map { SessionPlace(name: $0, library: library) })
+            return ([], names.map { FoundSession(name: $0, library: library) })
         case nil:
             let library = try library()
             return (
                 [],
                 try Self.sessions(named: what, in: library).map {
-                    SessionPlace(name: $0, library: library)
+                    FoundSession(name: $0, library: library)
                 }
             )
         }
     }
 
     /// The session of an argument; for an archive's directory, its newest session.
-    package func oneSession(_ what: String) throws -> SessionPlace {
+    package func oneSession(_ what: String) throws -> FoundSession {
         switch try subject(what) {
         case .session(let session): return session
         case .archive(let library):
             guard let newest = try library.sessionNames().last else {
                 throw LibraryError.empty(archive: what)
             }
-            return SessionPlace(name: newest, library: library)
+            return FoundSession(name: newest, library: library)
         case .file: throw LibraryError.file(what)
         }
     }
@@ -193,7 +193,7 @@ package struct SessionFinder: Sendable {
         guard NamedPath.isDirectory(what) else { return .file(NamedPath.resolved(what)) }
         if let (layout, name) = ArchiveLayout.session(directory: what) {
             return .session(
-                SessionPlace(
+                FoundSession(
                     name: name,
                     library: RecordingLibrary(
                         layout, name: layout.root, catalog: catalog, complain: complain)))
@@ -209,7 +209,7 @@ package struct SessionFinder: Sendable {
 }
 
 /// A session, and the library that has it.
-package struct SessionPlace: Sendable {
+package struct FoundSession: Sendable {
     package let name: String
     package let library: RecordingLibrary
 

@@ -100,7 +100,7 @@ struct CollectorReplayLoop: ~Copyable {
         try wait()
         for line in lines { try line.receive() }
         let now = SystemClock.monotonic.nowNanoseconds
-        followWishes(now: now)
+        followRequests(now: now)
         play(now: now)
         for line in lines { try line.speak(now: now) }
         publish(now: now)
@@ -232,25 +232,25 @@ extension CollectorReplayLoop {
     }
 
     /// Applies requests of other threads.
-    private mutating func followWishes(now: Int64) {
-        let wishes = control.takeWishes()
-        if wishes.isPaused != isPaused {
-            isPaused = wishes.isPaused
+    private mutating func followRequests(now: Int64) {
+        let requests = control.takeRequests()
+        if requests.isPaused != isPaused {
+            isPaused = requests.isPaused
             if isPaused {
                 pacer?.pause(now: now)
             } else {
                 pacer?.resume(now: now, next: schedule.nextNanoseconds ?? 0)
             }
         }
-        steps = isPaused ? steps + wishes.steps : 0
-        if wishes.isStopping {
+        steps = isPaused ? steps + requests.steps : 0
+        if requests.isStopping {
             if pacer != nil || isFlowing {
                 sayGoodbye("the replay was stopped")
             } else {
                 outcome = gaveUp("stopped before the collector had accepted any samples")
             }
         }
-        if wishes.isAbandoned, outcome == nil {
+        if requests.isAbandoned, outcome == nil {
             let samples = lines.reduce(0) { $0 + $1.keptSamples }
             let bytes = lines.reduce(0) { $0 + $1.keptBytes }
             outcome = gaveUp(

@@ -131,7 +131,7 @@ package final class ContainerReplay {
     private func wait(until media: Int64) throws -> Bool {
         while true {
             let now = SystemClock.monotonic.nowNanoseconds
-            follow(control.takeWishes(), next: media, now: now)
+            follow(control.takeRequests(), next: media, now: now)
             publish()
             guard !isStopped else { return false }
             var pacer = pacer ?? ReplayPacer(speed: settings.speed, from: media, now: now)
@@ -161,13 +161,13 @@ package final class ContainerReplay {
         _ = try poller.wait(milliseconds: Int(nanoseconds / 1_000_000) + 1)
     }
 
-    private func follow(_ wishes: ReplayControl.Wishes, next media: Int64, now: Int64) {
-        if wishes.isPaused != isPaused {
-            isPaused = wishes.isPaused
+    private func follow(_ requests: ReplayControl.Requests, next media: Int64, now: Int64) {
+        if requests.isPaused != isPaused {
+            isPaused = requests.isPaused
             if isPaused { pacer?.pause(now: now) } else { pacer?.resume(now: now, next: media) }
         }
-        steps = isPaused ? steps + wishes.steps : 0
-        if wishes.isStopping { isStopped = true }
+        steps = isPaused ? steps + requests.steps : 0
+        if requests.isStopping { isStopped = true }
     }
 
     private func publish(force: Bool = false) {

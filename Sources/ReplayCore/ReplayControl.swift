@@ -4,7 +4,7 @@ import Synchronization
 /// Control and progress of a replay for other threads.
 package final class ReplayControl: Sendable {
     /// Pending requests.
-    struct Wishes {
+    struct Requests {
         var isPaused = false
         var steps = 0
         /// No more of the recording is sent.
@@ -15,7 +15,7 @@ package final class ReplayControl: Sendable {
 
     /// Ends the replay's waits.
     let wakeUp: WakeUp
-    private let wishes: Mutex<Wishes>
+    private let requests: Mutex<Requests>
     private let abandoning: @Sendable () -> Void
     private let statusNow = Mutex(ReplayStatus())
 
@@ -24,7 +24,7 @@ package final class ReplayControl: Sendable {
         startsPaused: Bool, abandoning: @escaping @Sendable () -> Void = {}
     ) throws(ReplayError) {
         self.abandoning = abandoning
-        wishes = Mutex(Wishes(isPaused: startsPaused))
+        requests = Mutex(Requests(isPaused: startsPaused))
         do throws(MessagingError) {
             wakeUp = try WakeUp()
         } catch {
@@ -59,18 +59,18 @@ package final class ReplayControl: Sendable {
     // MARK: For the replay's thread
 
     /// Pending requests; steps are returned once.
-    func takeWishes() -> Wishes {
+    func takeRequests() -> Requests {
         wakeUp.drain()
-        return wishes.withLock { wishes in
-            defer { wishes.steps = 0 }
-            return wishes
+        return requests.withLock { requests in
+            defer { requests.steps = 0 }
+            return requests
         }
     }
 
     func setStatus(_ status: ReplayStatus) { statusNow.withLock { $0 = status } }
 
-    private func change(_ body: (inout Wishes) -> Void) {
-        wishes.withLock { body(&$0) }
+    private func change(_ body: (inout Requests) -> Void) {
+        requests.withLock { body(&$0) }
         wakeUp.signal()
     }
 }

@@ -91,7 +91,7 @@ package struct KeyOptions: ParsableArguments {
     private func choose(for endpoint: String) throws -> LinkSecurity.Agent? {
         do throws(TrustError) {
             return try LinkSecurity.ofAgent(
-                LinkSecurity.Wish(
+                LinkSecurity.Request(
                     endpoint: endpoint, isLocal: Endpoint.isLocal(endpoint), isInsecure: insecure,
                     directory: keys, collectorKey: collectorKey))
         } catch {

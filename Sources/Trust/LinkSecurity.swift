@@ -4,7 +4,7 @@ package import Messaging
 /// `--insecure` was given.
 package enum LinkSecurity {
     /// The options that determine it.
-    package struct Wish: Hashable, Sendable {
+    package struct Request: Hashable, Sendable {
         /// The collector's endpoint.
         package var endpoint: String
         /// Whether the peer can only be on this machine.
@@ -55,9 +55,9 @@ package enum LinkSecurity {
     }
 
     /// The keys that a collector listens with; nil: without keys.
-    package static func ofCollector(_ wish: Wish) throws(TrustError) -> Collector? {
-        guard wish.wantsKeys else { return nil }
-        let directory = try wish.keyDirectory()
+    package static func ofCollector(_ request: Request) throws(TrustError) -> Collector? {
+        guard request.wantsKeys else { return nil }
+        let directory = try request.keyDirectory()
         guard let key = try directory.ownKey() else {
             throw .noOwnKey(directory: directory.path)
         }
@@ -66,17 +66,17 @@ package enum LinkSecurity {
 
     /// The keys that an agent connects with; nil: without keys. Creates the box's own key if there is none: a server
     /// has to authorise it before it can be used.
-    package static func ofAgent(_ wish: Wish) throws(TrustError) -> Agent? {
-        guard wish.wantsKeys else { return nil }
-        let directory = try wish.keyDirectory()
+    package static func ofAgent(_ request: Request) throws(TrustError) -> Agent? {
+        guard request.wantsKeys else { return nil }
+        let directory = try request.keyDirectory()
         let collectorKey =
-            if let text = wish.collectorKey {
+            if let text = request.collectorKey {
                 try PublicKey(text: text)
             } else {
                 try directory.collectorKey()
             }
         guard let collectorKey else {
-            throw .noCollectorKey(endpoint: wish.endpoint, directory: directory.path)
+            throw .noCollectorKey(endpoint: request.endpoint, directory: directory.path)
         }
         let own = try ownKey(of: directory)
         return Agent(

@@ -35,7 +35,7 @@ package struct UploadHooks: Sendable {
 }
 
 /// Shared state of workers: the queue, and pending surveys.
-final class UploadDesk: Sendable {
+final class UploadBoard: Sendable {
     struct State: Sendable {
         var queue: UploadQueue
         /// Sessions to be surveyed; nil in it: all.
@@ -51,7 +51,7 @@ final class UploadDesk: Sendable {
     init(_ queue: UploadQueue) { state = Mutex(State(queue: queue)) }
 }
 
-/// A worker that takes work from ``UploadDesk``, performs it, and reports the outcome. It owns no thread: tests call it step by step.
+/// A worker that takes work from ``UploadBoard``, performs it, and reports the outcome. It owns no thread: tests call it step by step.
 struct UploadWorker {
     enum Turn: Hashable, Sendable {
         /// Work was done; there may be more.
@@ -64,14 +64,14 @@ struct UploadWorker {
     /// Maximum number of uploads that are continued after an outage.
     private static let maximumInterrupted = 8
 
-    private let place: UploadPlace
-    private let desk: UploadDesk
+    private let place: UploadTarget
+    private let desk: UploadBoard
     private let figures: UploadFigures
     private let hooks: UploadHooks
     private var interrupted: [SegmentKey: SegmentUpload] = [:]
 
     init(
-        _ place: UploadPlace, desk: UploadDesk, figures: UploadFigures, hooks: UploadHooks
+        _ place: UploadTarget, desk: UploadBoard, figures: UploadFigures, hooks: UploadHooks
     ) {
         self.place = place
         self.desk = desk

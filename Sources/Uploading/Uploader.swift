@@ -26,8 +26,8 @@ package final class Uploader: Sendable {
         case forget(ExpiredSegment)
     }
 
-    private let place: UploadPlace
-    private let desk: UploadDesk
+    private let place: UploadTarget
+    private let desk: UploadBoard
     private let figures: UploadFigures
     private let hooks: UploadHooks
     private let shutdown: Shutdown
@@ -66,9 +66,9 @@ package final class Uploader: Sendable {
     ) {
         self.shutdown = shutdown
         figures = UploadFigures()
-        desk = UploadDesk(UploadQueue(random: surroundings.random))
+        desk = UploadBoard(UploadQueue(random: surroundings.random))
         self.hooks = hooks
-        place = UploadPlace(
+        place = UploadTarget(
             bucket, layout, settings: settings, surroundings: surroundings, figures: figures)
         threads = (0..<max(1, settings.connections)).map { _ in JoinableThread() }
     }
@@ -182,9 +182,9 @@ extension UploadSurroundings {
     }
 }
 
-extension UploadPlace {
+extension UploadTarget {
     /// A copy whose work also ends when `isStopping` returns true.
-    fileprivate func stopping(_ isStopping: @escaping @Sendable () -> Bool) -> UploadPlace {
+    fileprivate func stopping(_ isStopping: @escaping @Sendable () -> Bool) -> UploadTarget {
         var place = self
         let checkpoint = surroundings.checkpoint
         place.surroundings.checkpoint = { step throws(UploadStop) in

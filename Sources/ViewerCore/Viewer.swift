@@ -56,13 +56,15 @@ extension ViewerSettings {
     var hearsSeveral: Bool { site != nil || feedPlaces.count > 1 }
 
     /// The feeds to hear; of a site, those that its catalog names are heard instead.
-    var feedPlaces: [FeedPlace] {
+    var feedPlaces: [FeedEndpoint] {
         guard site == nil else { return [] }
-        if feed == nil, archive.members.count > 1 { return FeedPlace.places(of: archive.members) }
+        if feed == nil, archive.members.count > 1 {
+            return FeedEndpoint.places(of: archive.members)
+        }
         let layout = archive.feedLayout
         return [
-            FeedPlace(
-                collector: "", endpoint: feed ?? layout.flatMap { FeedPlace.endpoint(in: $0) },
+            FeedEndpoint(
+                collector: "", endpoint: feed ?? layout.flatMap { FeedEndpoint.endpoint(in: $0) },
                 security: feedSecurity, archive: archive.layout?.root)
         ]
     }

@@ -9,11 +9,11 @@ import Wire
 /// The control socket of an agent, for commands on its box.
 enum ControlSocket {
     /// - Parameters:
-    ///   - wish: the value of `--control-socket`.
+    ///   - option: the value of `--control-socket`.
     ///   - spool: the value of `--spool`.
-    static func path(_ wish: String?, spool: String?, source: String) -> String? {
-        if wish == "none" { return nil }
-        return wish ?? KeepingOptions.directory(spool).map { "\($0)/\(source).sock" }
+    static func path(_ option: String?, spool: String?, source: String) -> String? {
+        if option == "none" { return nil }
+        return option ?? KeepingOptions.directory(spool).map { "\($0)/\(source).sock" }
     }
 }
 

@@ -101,7 +101,7 @@ struct CollectorCommand: ParsableCommand {
             """)
     var idleTimeout = TimeSpan(nanoseconds: 3_600_000_000_000)
 
-    @OptionGroup(title: "Disk space") var room: RoomOptions
+    @OptionGroup(title: "Disk space") var room: StorageOptions
 
     @OptionGroup(title: "Object store") var upload: UploadOptions
 
@@ -327,7 +327,7 @@ struct CollectorCommand: ParsableCommand {
     ) throws -> LinkSecurity.Collector? {
         do throws(TrustError) {
             return try LinkSecurity.ofCollector(
-                LinkSecurity.Wish(
+                LinkSecurity.Request(
                     endpoint: endpoint, isLocal: Endpoint.isLocal(endpoint), isInsecure: insecure,
                     directory: keys))
         } catch {

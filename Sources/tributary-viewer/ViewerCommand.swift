@@ -450,7 +450,7 @@ struct ViewerCommand: RepeatingCommand {
         let chosen: LinkSecurity.Agent?
         do throws(TrustError) {
             chosen = try LinkSecurity.ofAgent(
-                LinkSecurity.Wish(
+                LinkSecurity.Request(
                     endpoint: feed, isLocal: Endpoint.isLocal(feed),
                     isInsecure: insecure && !isNamed, directory: keys, collectorKey: collectorKey))
         } catch {

@@ -204,13 +204,13 @@ import Timing
     private static let epoch = EpochID(high: 1, low: 2)
 
     private func place(_ agent: Int64, _ envelope: Int64?, isUsable: Bool = true)
-        -> CameraSlew.Place
+        -> CameraSlew.Position
     {
-        CameraSlew.Place(
+        CameraSlew.Position(
             epoch: Self.epoch, agent: agent, stretch: 0, envelope: envelope, isUsable: isUsable)
     }
 
-    private func times(_ places: [CameraSlew.Place]) -> [Int64] {
+    private func times(_ places: [CameraSlew.Position]) -> [Int64] {
         let ranges = CameraSlew.reachable(places, following: nil)
         var slew = CameraSlew()
         return zip(places, ranges).map { slew.choose($0, in: $1) }
@@ -225,7 +225,7 @@ import Timing
             return range.lowerBound + Int64(random >> 33)
                 % (range.upperBound - range.lowerBound + 1)
         }
-        var places: [CameraSlew.Place] = []
+        var places: [CameraSlew.Position] = []
         var agent: Int64 = 0
         var envelope: Int64 = 0
         var isUsable = true
@@ -251,8 +251,8 @@ import Timing
             #expect(all[index] > all[index - 1])
         }
         // In parts of a hundred, as files are.
-        var following: (place: CameraSlew.Place, times: ClosedRange<Int64>)?
-        var followings: [(place: CameraSlew.Place, times: ClosedRange<Int64>)?] = []
+        var following: (place: CameraSlew.Position, times: ClosedRange<Int64>)?
+        var followings: [(place: CameraSlew.Position, times: ClosedRange<Int64>)?] = []
         for part in [300, 200, 100, 0] {
             followings.insert(following, at: 0)
             let own = Array(places[part..<part + 100])

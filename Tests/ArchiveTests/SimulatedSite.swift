@@ -146,7 +146,7 @@ struct SimulatedSite {
             let stamp = agent.reading(time)
             let error = boot == 0 ? 0 : rebootError
             source.places.append(
-                RecordedPlace(
+                RecordedMapping(
                     clock: ClockKey(epoch: Self.epoch, collectorZeroNanoseconds: zero(boot)),
                     stampNanoseconds: stamp, offsetNanoseconds: truth(time) + error - stamp,
                     boundNanoseconds: bound))

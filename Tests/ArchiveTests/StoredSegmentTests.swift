@@ -167,7 +167,7 @@ import Testing
     private static let day: Int64 = 86_400_000_000_000
 
     private func segment(
-        _ days: Int64, _ place: ArchivedSegment.Place = .diskAndStore, isProtected: Bool = false,
+        _ days: Int64, _ place: ArchivedSegment.Location = .diskAndStore, isProtected: Bool = false,
         isOpen: Bool = false
     ) -> ArchivedSegment {
         ArchivedSegment(

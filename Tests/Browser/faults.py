@@ -140,7 +140,7 @@ QUESTIONS = (
         found.push(painter.at, painter.until);
         painter.paint(9.041);
         found.push(painter.at);
-        painter.isThrifty = true;
+        painter.isReduced = true;
         return over([...found, painter.until]);
     }})()""", [None, 9.04, 9, 9.08, 9.04, None]),
     ("fastest, of a decoder's backlog the newest picture is painted, with the next refresh", f"""(async () => {{{PAINTER}

@@ -144,7 +144,7 @@ QUESTIONS = (
         one.setPreview('a.preview', true);
         one.take('preview', frame('begin'));
         one.take('main', frame('begin'));
-        one.wish = 'main';
+        one.target = 'main';
         const key = (atSeconds) => {
             one.take('preview', frame('media', {}));
             found.push(one.take('main', frame('media', { isKeyframe: true, atSeconds }), 10));
@@ -162,18 +162,18 @@ QUESTIONS = (
         const { LiveRenditions } = await use('live-renditions'), one = new LiveRenditions(), found = [];
         const frame = (type, more) => ({ header: { type, codecs: 'avc1', ...more }, body: new Uint8Array() });
         const note = () => found.push([one.shown, one.wanted, one.needsMain].join(' '));
-        one.wish = 'main';
+        one.target = 'main';
         one.take('main', frame('begin'));
         note();
         one.setPreview('a.preview', true);
-        one.wish = 'preview';
+        one.target = 'preview';
         note();
         one.take('preview', frame('begin'));
         one.take('preview', frame('media', { isKeyframe: false }));
         note();
         one.take('preview', frame('media', { isKeyframe: true }));
         note();
-        one.wish = 'main';
+        one.target = 'main';
         one.take('main', frame('media', { isKeyframe: true }));
         one.fail('This browser cannot decode it.');
         note();
@@ -188,7 +188,7 @@ QUESTIONS = (
     })()""", ["main main false", "main preview true", "main preview true", "preview preview false", "main preview false", "preview preview false",
         "preview main true", "preview main true"]),
     ("a tile tells the collector of its pictures, and when the first one of another was captured", """(async () => {
-        const { SourcePlace } = await use('live-place'), place = new SourcePlace(), found = [], { clock } = await use('format');
+        const { SourceCollector } = await use('live-collector'), place = new SourceCollector(), found = [], { clock } = await use('format');
         const at = (second) => clock(new Date(Date.UTC(2026, 10, 20, 15, 0, second)));
         const take = (type, more, rendition = 'main', now = 0) => place.take(rendition, { type, zero: '2026-11-20T15:00:00Z', ...more }, now);
         const note = (now) => found.push([place.collector('main'), place.news('main', now).replaceAll(/\\d+:\\d\\d:\\d\\d.*/g, ''), place.news('main', now).slice(-at(9).length)]);
@@ -249,15 +249,15 @@ QUESTIONS = (
         return [correction(0.001, 0.25, 1), correction(0.05, 0.25, 1), correction(-1, 0.25, 1), correction(1, 0.04, 1)];
     })()""", [1, 0.9, 1.25, 0.96]),
     ("gives way after three strained looks, and again after it has helped", """(async () => {
-        const { Thrift } = await use('live-thrift'), thrift = new Thrift(), levels = [];
+        const { LoadReduction } = await use('live-load'), thrift = new LoadReduction(), levels = [];
         const bad = { shown: 10, dropped: 8, isBehind: true }, good = { shown: 10, dropped: 0, isBehind: false };
         for (let second = 1; second <= 12; second += 1) levels.push(thrift.look([bad, bad, good], second));
-        const watched = [0, 1].map((index) => thrift.isThrifty(index, true)), others = [0, 1].map((index) => thrift.isThrifty(index, false));
+        const watched = [0, 1].map((index) => thrift.isReduced(index, true)), others = [0, 1].map((index) => thrift.isReduced(index, false));
         for (let second = 13; second < 400; second += 1) thrift.look([good, good, good], second);
         return [levels, watched, others, thrift.level];
     })()""", [[0, 0, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2], [False, False], [True, True], 0]),
     ("gives way as long as an overload lasts, tries again after four seconds, and later after each failure", """(async () => {
-        const { Thrift } = await use('live-thrift'), thrift = new Thrift(), changes = [];
+        const { LoadReduction } = await use('live-load'), thrift = new LoadReduction(), changes = [];
         const bad = { shown: 10, dropped: 8, isBehind: true }, good = { shown: 10, dropped: 0, isBehind: false };
         let level = 0;
         // Twelve seconds of an overload; later, two more of four seconds.
@@ -269,7 +269,7 @@ QUESTIONS = (
         return changes;
     })()""", [[3, 1], [10, 2], [17, 1], [22, 2], [32, 1], [43, 2], [61, 1], [78, 0]]),
     ("one tile that is late alone changes nothing", """(async () => {
-        const { Thrift } = await use('live-thrift'), thrift = new Thrift();
+        const { LoadReduction } = await use('live-load'), thrift = new LoadReduction();
         const bad = { shown: 0, dropped: 0, isBehind: true }, good = { shown: 10, dropped: 0, isBehind: false };
         for (let second = 1; second <= 20; second += 1) thrift.look([bad, good, good, good], second);
         return thrift.level;

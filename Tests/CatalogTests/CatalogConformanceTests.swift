@@ -23,11 +23,11 @@ import Testing
     /// An empty catalog of an archive.
     private static func place(
         _ kind: Kind, _ layout: ArchiveLayout
-    ) throws -> any CatalogPlace {
+    ) throws -> any CatalogLocation {
         switch kind {
-        case .sqlite: SQLiteCatalogPlace(layout)
+        case .sqlite: SQLiteCatalogLocation(layout)
         case .postgreSQL:
-            PostgreSQLCatalogPlace(
+            PostgreSQLCatalogLocation(
                 PostgreSQLDatabase(
                     try PostgreSQLServer.shared.get().address(), for: .writing, program: "tests"),
                 layout)

@@ -38,7 +38,7 @@ struct PostgreSQLCatalogTests {
         let database = try database(PostgreSQLServer.shared.get())
         let directories = [TemporaryDirectory(), TemporaryDirectory()]
         let places = directories.map {
-            PostgreSQLCatalogPlace(database, ArchiveLayout(root: $0.path))
+            PostgreSQLCatalogLocation(database, ArchiveLayout(root: $0.path))
         }
         let catalogs = try places.map { try $0.open().catalog }
         try catalogs[0].apply([change("one")])
@@ -54,11 +54,11 @@ struct PostgreSQLCatalogTests {
         let server = try PostgreSQLServer.shared.get()
         let directory = TemporaryDirectory()
         let layout = ArchiveLayout(root: directory.path)
-        let written = try PostgreSQLCatalogPlace(try database(server), layout).open().catalog
+        let written = try PostgreSQLCatalogLocation(try database(server), layout).open().catalog
         try written.apply([change("one")])
         let reading = try database(server, role: .reading)
         func names() throws -> [String] {
-            try #require(try PostgreSQLCatalogPlace(reading, layout).existing()).sessionNames()
+            try #require(try PostgreSQLCatalogLocation(reading, layout).existing()).sessionNames()
         }
         #expect(try names() == ["one"])
         try written.apply([change("two")])
@@ -100,7 +100,7 @@ struct PostgreSQLCatalogTests {
         let server = try PostgreSQLServer.shared.get()
         let directory = TemporaryDirectory()
         let layout = ArchiveLayout(root: directory.path)
-        let catalog = try PostgreSQLCatalogPlace(database(server), layout).open().catalog
+        let catalog = try PostgreSQLCatalogLocation(database(server), layout).open().catalog
         for name in ["a", "b", "c"] { try catalog.apply([change(name)]) }
         // As if the last two had not reached the server that took over.
         let archive = try identity(layout)
@@ -115,7 +115,7 @@ struct PostgreSQLCatalogTests {
         try catalog.apply([change("e")])
         #expect(try catalog.sessionNames().count == 5)
         // Older than this program's last write, so its missing rows are unknown.
-        let later = try PostgreSQLCatalogPlace(database(server), layout).open().catalog
+        let later = try PostgreSQLCatalogLocation(database(server), layout).open().catalog
         try later.apply([change("f")])
         try server.execute(
             "UPDATE tributary.archive SET changes = 2 WHERE identity = '\(archive)'")
@@ -126,7 +126,7 @@ struct PostgreSQLCatalogTests {
     @Test func `names that would lead elsewhere are refused`() throws {
         let server = try PostgreSQLServer.shared.get()
         let written = try WrittenSession { _ in 0 }
-        let catalog = try PostgreSQLCatalogPlace(database(server), written.layout).open().catalog
+        let catalog = try PostgreSQLCatalogLocation(database(server), written.layout).open().catalog
         _ = try CatalogIndexing.update(catalog, written.layout)
         #expect(try catalog.segments().count == 2)
         let archive = try identity(written.layout)
@@ -147,7 +147,7 @@ struct PostgreSQLCatalogTests {
         let written = try WrittenSession { _ in 0 }
         let layout = written.layout
         let writing = try database(server)
-        let catalog = try PostgreSQLCatalogPlace(writing, layout).open().catalog
+        let catalog = try PostgreSQLCatalogLocation(writing, layout).open().catalog
         _ = try CatalogIndexing.update(catalog, layout)
         let before = try catalog.dump()
         let library = try RecordingLibrary(
@@ -180,7 +180,7 @@ struct PostgreSQLCatalogTests {
     @Test func `a catalog that cannot be removed on its server is not believed here`() throws {
         let server = try PostgreSQLServer()
         let directory = TemporaryDirectory()
-        let place = PostgreSQLCatalogPlace(
+        let place = PostgreSQLCatalogLocation(
             try database(server), ArchiveLayout(root: directory.path))
         try place.open().catalog.apply([change("old")])
         try server.stop()

@@ -198,7 +198,7 @@ struct SiteRegisterTests {
         let directory = TemporaryDirectory()
         let database = PostgreSQLDatabase(
             try site.server.address(database: site.name), for: .writing, program: "tests")
-        let place = PostgreSQLCatalogPlace(database, ArchiveLayout(root: directory.path))
+        let place = PostgreSQLCatalogLocation(database, ArchiveLayout(root: directory.path))
         _ = try place.open()
         try site.server.execute(
             """

@@ -159,7 +159,7 @@ import Testing
         scene.worker.perform(.note(one, line(9), records: nil))
         scene.hear()
         #expect(try kept(scene) != wanted(scene))
-        scene.follower = CatalogFollower(SQLiteCatalogPlace(scene.layout), scene.layout)
+        scene.follower = CatalogFollower(SQLiteCatalogLocation(scene.layout), scene.layout)
         scene.hear()
         #expect(try kept(scene) == wanted(scene))
     }

@@ -134,7 +134,7 @@ private let second: Int64 = 1_000_000_000
         _ = watched.take([1] + FeedTopic.source("camera"))
         engine.watched = watched
         #expect(try wishes() == [100])
-        _ = watched.take([1] + FeedTopic.wish(40, for: "camera"))
+        _ = watched.take([1] + FeedTopic.delayRequest(40, for: "camera"))
         engine.watched = watched
         #expect(try wishes() == [40])
         // A subscription to another source changes nothing.

@@ -39,7 +39,7 @@ final class DiskScene {
             spine: spine)
         if keepsCatalog {
             spine.add(listener)
-            follower = CatalogFollower(SQLiteCatalogPlace(layout), layout)
+            follower = CatalogFollower(SQLiteCatalogLocation(layout), layout)
             worker.perform(.beginSession("session"))
             worker.perform(.describe(Self.manifest()))
         }

@@ -4,7 +4,7 @@ import Glibc
 import Synchronization
 
 /// An archive's catalog with injectable faults.
-final class FaultyCatalog: CatalogPlace, CatalogStore {
+final class FaultyCatalog: CatalogLocation, CatalogStore {
     private struct State {
         var fault: ArchiveError?
         var catalog: (any CatalogStore)?
@@ -12,10 +12,10 @@ final class FaultyCatalog: CatalogPlace, CatalogStore {
         var removals = 0
     }
 
-    private let place: SQLiteCatalogPlace
+    private let place: SQLiteCatalogLocation
     private let state = Mutex(State())
 
-    init(_ layout: ArchiveLayout) { place = SQLiteCatalogPlace(layout) }
+    init(_ layout: ArchiveLayout) { place = SQLiteCatalogLocation(layout) }
 
     let name = "catalog"
 

@@ -40,20 +40,20 @@ import Wire
     @Test func `of several wishes for a source the smallest counts, as long as it lasts`() {
         var watched = WatchedSources()
         func take(_ message: [UInt8]) { _ = watched.take(message) }
-        #expect(watched.wishMilliseconds(of: "stage") == 0)
+        #expect(watched.requestedMilliseconds(of: "stage") == 0)
         // A requested length applies only with a subscription to the source.
-        take([1] + FeedTopic.wish(33, for: "stage"))
-        #expect(watched.wishMilliseconds(of: "stage") == 0 && !watched.wantsMedia)
+        take([1] + FeedTopic.delayRequest(33, for: "stage"))
+        #expect(watched.requestedMilliseconds(of: "stage") == 0 && !watched.wantsMedia)
         take([1] + FeedTopic.source("stage"))
-        #expect(watched.wishMilliseconds(of: "stage") == 33)
-        take([1] + FeedTopic.wish(50, for: "stage"))
-        take([1] + FeedTopic.wish(33, for: "stage"))
-        #expect(watched.wishMilliseconds(of: "stage") == 33)
-        take([0] + FeedTopic.wish(33, for: "stage"))
-        #expect(watched.wishMilliseconds(of: "stage") == 50)
-        take([0] + FeedTopic.wish(50, for: "stage"))
-        #expect(watched.wishMilliseconds(of: "stage") == 100)
-        #expect(watched.wishMilliseconds(of: "other") == 0)
+        #expect(watched.requestedMilliseconds(of: "stage") == 33)
+        take([1] + FeedTopic.delayRequest(50, for: "stage"))
+        take([1] + FeedTopic.delayRequest(33, for: "stage"))
+        #expect(watched.requestedMilliseconds(of: "stage") == 33)
+        take([0] + FeedTopic.delayRequest(33, for: "stage"))
+        #expect(watched.requestedMilliseconds(of: "stage") == 50)
+        take([0] + FeedTopic.delayRequest(50, for: "stage"))
+        #expect(watched.requestedMilliseconds(of: "stage") == 100)
+        #expect(watched.requestedMilliseconds(of: "other") == 0)
         take([0] + FeedTopic.source("stage"))
         #expect(watched == WatchedSources())
     }
@@ -63,37 +63,37 @@ import Wire
         _ = watched.take([1])
         // Two topics with one length: it applies until both have ended.
         for wish in [0, 1] as [UInt32] {
-            _ = watched.take([1] + FeedTopic.wish(wish, for: "stage"))
+            _ = watched.take([1] + FeedTopic.delayRequest(wish, for: "stage"))
         }
-        #expect(watched.wishMilliseconds(of: "stage") == 1)
-        _ = watched.take([0] + FeedTopic.wish(0, for: "stage"))
-        #expect(watched.wishMilliseconds(of: "stage") == 1)
-        _ = watched.take([1] + FeedTopic.wish(.max, for: "other"))
-        #expect(watched.wishMilliseconds(of: "other") == 100)
+        #expect(watched.requestedMilliseconds(of: "stage") == 1)
+        _ = watched.take([0] + FeedTopic.delayRequest(0, for: "stage"))
+        #expect(watched.requestedMilliseconds(of: "stage") == 1)
+        _ = watched.take([1] + FeedTopic.delayRequest(.max, for: "other"))
+        #expect(watched.requestedMilliseconds(of: "other") == 100)
         for odd in ["@batch/33/../x\0", "@batch/33/stage", "@batch//stage\0", "@batch/-1/stage\0"] {
-            #expect(FeedTopic.wish(of: Array(odd.utf8)) == nil)
+            #expect(FeedTopic.delayRequest(of: Array(odd.utf8)) == nil)
         }
-        #expect(FeedTopic.wish(of: Array("@batch/99999999999/stage\0".utf8)) == nil)
+        #expect(FeedTopic.delayRequest(of: Array("@batch/99999999999/stage\0".utf8)) == nil)
     }
 
     @Test func `who watches in two places is heard in both`() {
         var here = WatchedSources()
         var elsewhere = WatchedSources()
         #expect(here.union(elsewhere) == WatchedSources())
-        for topic in [FeedTopic.source("stage"), FeedTopic.wish(50, for: "stage")] {
+        for topic in [FeedTopic.source("stage"), FeedTopic.delayRequest(50, for: "stage")] {
             _ = here.take([1] + topic)
         }
         #expect(elsewhere.union(here) == here && here.union(elsewhere) == here)
         let others = [
-            FeedTopic.source("door"), FeedTopic.wish(33, for: "stage"),
-            FeedTopic.wish(50, for: "stage"),
+            FeedTopic.source("door"), FeedTopic.delayRequest(33, for: "stage"),
+            FeedTopic.delayRequest(50, for: "stage"),
         ]
         for topic in others { _ = elsewhere.take([1] + topic) }
         let both = here.union(elsewhere)
         #expect(both.includes("stage") && both.includes("door"))
-        #expect(both.wishMilliseconds(of: "stage") == 33)
-        _ = elsewhere.take([0] + FeedTopic.wish(33, for: "stage"))
-        #expect(here.union(elsewhere).wishMilliseconds(of: "stage") == 50)
+        #expect(both.requestedMilliseconds(of: "stage") == 33)
+        _ = elsewhere.take([0] + FeedTopic.delayRequest(33, for: "stage"))
+        #expect(here.union(elsewhere).requestedMilliseconds(of: "stage") == 50)
     }
 
     @Test func `a connection over TCP that sends something else is closed, and others are not`()

@@ -15,7 +15,7 @@ import Trust
     private func keys() throws -> LinkSecurity.Collector {
         let keys = KeyDirectory(directory.appending(path: "keys").path)
         _ = try keys.makeOwnKey()
-        let wish = LinkSecurity.Wish(
+        let wish = LinkSecurity.Request(
             endpoint: "tcp://127.0.0.1:*", isLocal: true, isInsecure: false, directory: keys.path)
         return try #require(try LinkSecurity.ofCollector(wish))
     }

@@ -190,8 +190,8 @@ import Wire
             archive: "id", name: "west", heardSeconds: 1, runningSeconds: 1, report: report)
     }
 
-    private func way(_ collector: SiteCollector, hasKeys: Bool = false) -> PeerPlace.Way? {
-        PeerPlace(collector, machine: "server-a", hasKeys: hasKeys)?.way
+    private func way(_ collector: SiteCollector, hasKeys: Bool = false) -> PeerProbeAddress.Way? {
+        PeerProbeAddress(collector, machine: "server-a", hasKeys: hasKeys)?.way
     }
 
     private func trouble(_ collector: SiteCollector, hasKeys: Bool = false) -> String {
@@ -204,7 +204,8 @@ import Wire
                 way(collector(listen: listen))
                     == .connect(endpoint: "tcp://server-b:5550", key: nil))
             #expect(
-                PeerPlace(collector(listen: listen), machine: "server-b", hasKeys: false)?.way
+                PeerProbeAddress(collector(listen: listen), machine: "server-b", hasKeys: false)?
+                    .way
                     == .connect(endpoint: "tcp://127.0.0.1:5550", key: nil))
         }
         #expect(

@@ -243,7 +243,7 @@ import Testing
         var absent = facts()
         absent.absent = ["door", "hall"]
         publisher.note(absent)
-        var answer: SourcePlaces.Answer?
+        var answer: SourceLocations.Answer?
         #expect(
             wait {
                 answer = answer ?? publisher.takeAnswer()
@@ -285,7 +285,7 @@ import Testing
             clock: EpochID(high: 1, low: 1), layout: ArchiveLayout(root: "/nonexistent"), key: nil,
             logger: Logger(label: "") { _ in LineCount() })
         clocks.start()
-        let found = Mutex<[PeerPlace]>([])
+        let found = Mutex<[PeerProbeAddress]>([])
         let publisher = SitePublisher(
             place, Self.template, board: StatusBoard(version: ""),
             logger: Logger(label: "") { _ in LineCount() }, clocks: clocks, intervalSeconds: 0.01
@@ -315,7 +315,7 @@ import Testing
         let clocks = try PeerClocks(
             clock: EpochID(high: 1, low: 1), layout: ArchiveLayout(root: "/nonexistent"), key: nil,
             logger: Logger(label: "") { _ in LineCount() })
-        let found = Mutex<[PeerPlace]>([])
+        let found = Mutex<[PeerProbeAddress]>([])
         let publisher = SitePublisher(
             place, Self.template, board: StatusBoard(version: ""),
             logger: Logger(label: "") { _ in LineCount() }, clocks: clocks, intervalSeconds: 0.01

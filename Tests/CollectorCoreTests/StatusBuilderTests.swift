@@ -119,7 +119,7 @@ private let second: Int64 = 1_000_000_000
         #expect(status(engine, at: 8 * second).sources.first?.elsewhere == nil)
         _ = engine.drain(true, at: SessionHarness.instant(9 * second))
         let sent = try #require(status(engine, at: 9 * second).sources.first)
-        #expect(!sent.isConnected && sent.elsewhere == SourcePlaces.unnamed)
+        #expect(!sent.isConnected && sent.elsewhere == SourceLocations.unnamed)
         // It has found no other one.
         send(.hello(hello), to: &engine, at: 10 * second)
         #expect(status(engine, at: 10 * second).sources.first?.elsewhere == nil)

@@ -20,7 +20,7 @@ import Testing
     func `a device that is not there is answered with those that are`(_ name: String) {
         let error = #expect(throws: DeviceError.self) {
             _ = try AudioDevice(
-                AudioAddress(name: name), wish: AudioRequest(sampleRate: 48_000, channels: 2))
+                AudioAddress(name: name), request: AudioRequest(sampleRate: 48_000, channels: 2))
         }
         guard case .noAudioDevice(name, let available)? = error else {
             Issue.record("\(String(describing: error))")

@@ -201,8 +201,8 @@ MUTANTS = [
     Mutant("a lease goes on though another process had it meanwhile", LEASE,
            "if let grant, grant.token == token, now < grant.endsNanoseconds {",
            "if let grant, now < grant.endsNanoseconds {", "LeaseTests"),
-    Mutant("objects leave the store without the right to remove", "Sources/Uploading/UploadPlace.swift",
+    Mutant("objects leave the store without the right to remove", "Sources/Uploading/UploadTarget.swift",
            "        guard surroundings.mayRemove() else { throw .notEntitled }\n", "", UPLOADING),
-    Mutant("an answer of before a source came back says where it is", "Sources/CollectorCore/Status/SourcePlaces.swift",
+    Mutant("an answer of before a source came back says where it is", "Sources/CollectorCore/Status/SourceLocations.swift",
            "if let opened = openedNanoseconds[source], answer.nanoseconds <= opened { continue }", "", "CollectorCoreTests"),
 ]

@@ -12,7 +12,7 @@ import Testing
         var sequence = 0
         var now: Int64 = 0
         /// What the server is to do and has not done.
-        var wishes: [ServerSession.Action] = []
+        var requests: [ServerSession.Action] = []
 
         init(ports: ServerPorts? = ServerPorts(rtp: 6_000, rtcp: 6_001)) {
             session = ServerSession(identifier: "abcdefgh12345678", ports: ports, now: 0)
@@ -33,7 +33,7 @@ import Testing
                 if case .send(let bytes) = action {
                     text += String(decoding: bytes, as: UTF8.self)
                 } else {
-                    wishes.append(action)
+                    requests.append(action)
                 }
             }
             return text
@@ -42,7 +42,7 @@ import Testing
         func grant(_ formats: [TrackFormat] = [ServedMedia.h264, ServedMedia.audio])
             -> String
         {
-            wishes = []
+            requests = []
             let presentation = ServedPresentation(name: "stage", formats: formats, extent: .live)
             return take(
                 session.resolved(
@@ -78,7 +78,7 @@ import Testing
         #expect(client.ask("DESCRIBE rtsp://u:p@h/live/stage").isEmpty)
         #expect(client.session.isWaiting)
         #expect(
-            client.wishes == [
+            client.requests == [
                 .resolve(.init(resource: .live(source: "stage"), credentials: nil))
             ])
         let description = client.grant()
@@ -89,13 +89,13 @@ import Testing
             setUp.contains(
                 "Transport: RTP/AVP/TCP;unicast;interleaved=2-3;ssrc=0000000B\r\n"), "\(setUp)")
         #expect(setUp.contains("Session: abcdefgh12345678;timeout=60\r\n"))
-        client.wishes = []
+        client.requests = []
         #expect(
             client.ask(
                 "PLAY rtsp://h/live/stage/", "Session: abcdefgh12345678", "Range: npt=0.000-"
             ).isEmpty)
         #expect(
-            client.wishes == [
+            client.requests == [
                 .play(
                     .from(0, until: nil),
                     tracks: [
@@ -109,7 +109,7 @@ import Testing
         #expect(
             playing.contains("RTP-Info: url=rtsp://h/live/stage/trackID=0;seq=7;rtptime=8\r\n"))
         #expect(client.session.isPlaying)
-        client.wishes = []
+        client.requests = []
         #expect(
             client.ask("PAUSE rtsp://h/live/stage/", "Session: abcdefgh12345678")
                 .contains("200 OK"))
@@ -117,7 +117,7 @@ import Testing
         #expect(
             client.ask("TEARDOWN rtsp://h/live/stage/", "Session: abcdefgh12345678;timeout=60")
                 .contains("200 OK"))
-        #expect(client.wishes == [.pause, .tearDown])
+        #expect(client.requests == [.pause, .tearDown])
         #expect(
             client.ask("PLAY rtsp://h/live/stage/", "Session: abcdefgh12345678")
                 .contains("454 "))
@@ -154,9 +154,9 @@ import Testing
                 "SETUP rtsp://h/live/stage/trackID=\(track)", named, "Transport: \(transport)")
         }
         func play() -> [ServerSession.Action] {
-            client.wishes = []
+            client.requests = []
             _ = client.ask("PLAY rtsp://h/live/stage/", named)
-            return client.wishes
+            return client.requests
         }
         for track in 0...1 {
             #expect(
@@ -186,10 +186,10 @@ import Testing
                 "SETUP rtsp://h/live/stage/trackID=1", "Session: abcdefgh12345678",
                 "Transport: RTP/AVP;unicast;client_port=5000-5001"
             ).contains("200 OK"))
-        client.wishes = []
+        client.requests = []
         _ = client.ask("PLAY rtsp://h/live/stage/", "Session: abcdefgh12345678")
         #expect(
-            client.wishes == [
+            client.requests == [
                 .play(.unspecified, tracks: [1: .datagrams(rtp: 5_000, rtcp: 5_001)])
             ])
     }
@@ -209,23 +209,23 @@ import Testing
         for attempt in 1...5 {
             _ = client.ask("DESCRIBE rtsp://h/live/stage", "Authorization: Basic YTpi")
             #expect(
-                client.wishes.last
+                client.requests.last
                     == .resolve(
                         .init(
                             resource: .live(source: "stage"),
                             credentials: .basic(name: "a", password: "b"))))
-            client.wishes = []
+            client.requests = []
             let answer = client.refuse(.unauthorized)
             #expect(
                 answer.contains("401 Unauthorized")
                     && answer.contains("WWW-Authenticate: Basic realm="), "\(attempt)")
         }
-        #expect(client.wishes == [.close(reason: "5 log-ins were refused")])
+        #expect(client.requests == [.close(reason: "5 log-ins were refused")])
         #expect(client.ask("OPTIONS *").isEmpty)
         let other = Client()
         _ = other.ask("DESCRIBE rtsp://h/live/stage?token=abc")
         #expect(
-            other.wishes
+            other.requests
                 == [.resolve(.init(resource: .live(source: "stage"), credentials: .token("abc")))])
         #expect(
             other.refuse(.notFound).contains("404 "))
@@ -251,7 +251,7 @@ import Testing
             client.ask(
                 "PLAY rtsp://h/live/stage/", "Session: abcdefgh12345678", "Range: clock=x-"
             ).contains("457 "))
-        #expect(client.wishes.isEmpty)
+        #expect(client.requests.isEmpty)
     }
 
     @Test func `SETUP without the query of DESCRIBE has its start and credentials`() {
@@ -268,7 +268,7 @@ import Testing
             "SETUP rtsp://h/latest/stage?from=83.5&token=abc/trackID=1",
             "Session: abcdefgh12345678", "Transport: RTP/AVP/TCP")
         #expect(second.contains("200 OK"))
-        #expect(client.wishes.isEmpty)
+        #expect(client.requests.isEmpty)
     }
 
     @Test func `SETUP of another path, or with another start, is looked up`() {
@@ -277,11 +277,11 @@ import Testing
             _ = client.ask("DESCRIBE rtsp://h/latest/stage?from=83.5&token=abc")
             _ = client.grant()
             #expect(client.ask("SETUP rtsp://h/\(path)/trackID=0").isEmpty, "\(path)")
-            guard case .resolve(let wish)? = client.wishes.last else {
-                Issue.record("\(client.wishes)")
+            guard case .resolve(let lookup)? = client.requests.last else {
+                Issue.record("\(client.requests)")
                 continue
             }
-            #expect(wish.credentials == nil, "\(path)")
+            #expect(lookup.credentials == nil, "\(path)")
         }
     }
 
@@ -293,12 +293,12 @@ import Testing
         #expect(
             client.ask("TEARDOWN rtsp://h/latest/stage/", "Session: abcdefgh12345678")
                 .contains("200 OK"))
-        client.wishes = []
-        #expect(client.tick(at: 20).isEmpty && client.wishes.isEmpty)
+        client.requests = []
+        #expect(client.tick(at: 20).isEmpty && client.requests.isEmpty)
         #expect(
             client.ask("SETUP rtsp://h/latest/stage/trackID=0", "Transport: RTP/AVP/TCP").isEmpty)
         #expect(
-            client.wishes == [
+            client.requests == [
                 .resolve(
                     .init(
                         resource: .recording(session: "latest", source: "stage", from: "83.5"),
@@ -307,7 +307,7 @@ import Testing
         #expect(client.grant().contains("200 OK"))
         #expect(client.ask("PLAY rtsp://h/latest/stage/", "Session: abcdefgh12345678").isEmpty)
         #expect(
-            client.wishes == [
+            client.requests == [
                 .play(.unspecified, tracks: [0: .interleaved(rtp: 0, rtcp: 1)])
             ])
     }
@@ -315,10 +315,11 @@ import Testing
     @Test func `the response states the range that is played`() {
         let client = Client()
         _ = client.setUp()
-        client.wishes = []
+        client.requests = []
         _ = client.ask("PLAY rtsp://h/live/stage/", "Session: abcdefgh12345678", "Range: npt=4-5")
-        guard case .play(.from(4_000_000_000, until: 5_000_000_000), _)? = client.wishes.last else {
-            Issue.record("\(client.wishes)")
+        guard case .play(.from(4_000_000_000, until: 5_000_000_000), _)? = client.requests.last
+        else {
+            Issue.record("\(client.requests)")
             return
         }
         let beginning = ServerSession.Beginning(
@@ -335,15 +336,15 @@ import Testing
         _ = client.ask(play[0], play[1])
         let beginning = ServerSession.Beginning(startNanoseconds: 0, tracks: [:])
         _ = client.take(client.session.began(beginning, now: 0))
-        client.wishes = []
+        client.requests = []
         _ = client.ask(play[0], play[1], "Range: npt=999999-")
-        #expect(client.wishes.count == 1)
+        #expect(client.requests.count == 1)
         #expect(
             client.take(client.session.failed(.invalidRange, now: 0)).contains("457 Invalid Range"))
         #expect(client.session.isPlaying)
-        client.wishes = []
+        client.requests = []
         #expect(client.ask("PAUSE rtsp://h/live/stage/", play[1]).contains("200 OK"))
-        #expect(client.wishes == [.pause])
+        #expect(client.requests == [.pause])
     }
 
     @Test func `PLAY without a range changes nothing while playing, and continues after the end`() {
@@ -353,13 +354,13 @@ import Testing
         _ = client.ask(play[0], play[1])
         let beginning = ServerSession.Beginning(startNanoseconds: 0, tracks: [:])
         _ = client.take(client.session.began(beginning, now: 0))
-        client.wishes = []
+        client.requests = []
         #expect(client.ask(play[0], play[1]).contains("200 OK"))
-        #expect(client.wishes.isEmpty && client.session.isPlaying)
+        #expect(client.requests.isEmpty && client.session.isPlaying)
         client.session.finished()
         #expect(!client.session.isPlaying)
         #expect(client.ask(play[0], play[1]).isEmpty)
-        #expect(client.wishes.count == 1)
+        #expect(client.requests.count == 1)
     }
 
     @Test func `methods that would change the server are refused`() {
@@ -371,7 +372,7 @@ import Testing
         #expect(client.ask("DESCRIBE rtsp://h/nothing").contains("404 "))
         #expect(client.ask("OPTIONS *", "Require: x\u{E9}y").contains("551 "))
         #expect(client.ask("OPTIONS *", "Require: x\ty").contains("Unsupported: xy\r\n"))
-        #expect(client.wishes.isEmpty)
+        #expect(client.requests.isEmpty)
     }
 
     @Test func `requests after a pending one are answered in order`() {
@@ -387,34 +388,34 @@ import Testing
     @Test func `ten thousand SETUP requests close the connection`() {
         let client = Client()
         _ = client.setUp()
-        client.wishes = []
+        client.requests = []
         var asked = 0
-        while client.wishes.isEmpty, asked < 10_000 {
+        while client.requests.isEmpty, asked < 10_000 {
             _ = client.ask(
                 "SETUP rtsp://h/live/stage/trackID=0",
                 "Transport: RTP/AVP/TCP;unicast;interleaved=0-1")
             asked += 1
         }
         #expect(asked < 100)
-        #expect(client.wishes == [.close(reason: "too many requests a second")])
+        #expect(client.requests == [.close(reason: "too many requests a second")])
     }
 
     @Test func `a flood of reports closes the connection, reports of a player do not`() {
         let client = Client()
         _ = client.setUp()
-        client.wishes = []
+        client.requests = []
         let report: [UInt8] = [0x24, 1, 0, 52] + [UInt8](repeating: 0, count: 52)
         for second in 0..<600 {
             client.now = Int64(second) * Client.second
             _ = client.take(client.session.receive(report + report, now: client.now))
         }
-        #expect(client.wishes.isEmpty)
+        #expect(client.requests.isEmpty)
         var sent = 0
-        while client.wishes.isEmpty, sent < 1_000_000 {
+        while client.requests.isEmpty, sent < 1_000_000 {
             _ = client.take(client.session.receive(report, now: client.now))
             sent += 1
         }
-        #expect(client.wishes == [.close(reason: "too many bytes a second")])
+        #expect(client.requests == [.close(reason: "too many bytes a second")])
         #expect(sent < 20_000)
     }
 
@@ -422,15 +423,15 @@ import Testing
         let idle = Client()
         #expect(idle.tick(at: 15).isEmpty)
         _ = idle.tick(at: 16)
-        #expect(idle.wishes == [.close(reason: "nothing granted within 15 s")])
+        #expect(idle.requests == [.close(reason: "nothing granted within 15 s")])
         let reader = Client()
         _ = reader.setUp()
-        reader.wishes = []
+        reader.requests = []
         #expect(reader.tick(takesPackets: true, at: 60).isEmpty)
         #expect(reader.tick(at: 120).isEmpty)
         reader.session.heard(now: 121 * Client.second)
         #expect(reader.tick(at: 181).isEmpty)
         _ = reader.tick(at: 182)
-        #expect(reader.wishes == [.close(reason: "nothing heard for 60 s")])
+        #expect(reader.requests == [.close(reason: "nothing heard for 60 s")])
     }
 }

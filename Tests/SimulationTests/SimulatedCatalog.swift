@@ -5,7 +5,7 @@ import Synchronization
 import TestSpools
 
 /// An archive's catalog in memory. By seed, it is locked by other programs or damaged.
-final class SimulatedCatalog: CatalogPlace, CatalogStore {
+final class SimulatedCatalog: CatalogLocation, CatalogStore {
     private struct State {
         var random: SeededGenerator
         var catalog: SQLiteCatalog?

@@ -20,7 +20,7 @@ final class SharedTime: Sendable {
 
 /// The work of a collector's upload threads, one step at a time. It ends with its collector.
 struct SimulatedUploads {
-    private let desk: UploadDesk
+    private let desk: UploadBoard
     private var worker: UploadWorker
     let records: StoredRecords
     private let time: SharedTime
@@ -29,7 +29,7 @@ struct SimulatedUploads {
         self.time = time
         let surroundings = Self.surroundings(time, seed: seed)
         records = StoredRecords(layout, now: { time.now }) { _ in }
-        desk = UploadDesk(UploadQueue(random: surroundings.random))
+        desk = UploadBoard(UploadQueue(random: surroundings.random))
         let figures = UploadFigures()
         var hooks = UploadHooks(log: { _, _ in })
         hooks.records = records
@@ -48,18 +48,18 @@ struct SimulatedUploads {
 
     static func place(
         _ layout: ArchiveLayout, _ bucket: SimulatedBucket, time: SharedTime, seed: UInt64
-    ) -> UploadPlace {
+    ) -> UploadTarget {
         place(layout, bucket, surroundings(time, seed: seed), UploadFigures())
     }
 
     private static func place(
         _ layout: ArchiveLayout, _ bucket: SimulatedBucket, _ surroundings: UploadSurroundings,
         _ figures: UploadFigures
-    ) -> UploadPlace {
+    ) -> UploadTarget {
         var settings = UploadSettings()
         // Small, so that segments have several parts.
         settings.partBytes = 20_000
-        return UploadPlace(
+        return UploadTarget(
             bucket, layout, settings: settings, surroundings: surroundings, figures: figures)
     }
 

@@ -271,8 +271,8 @@ struct `What protects a connection` {
 
     private func wish(
         isLocal: Bool, isInsecure: Bool = false, directory: Bool = true, key: String? = nil
-    ) -> LinkSecurity.Wish {
-        LinkSecurity.Wish(
+    ) -> LinkSecurity.Request {
+        LinkSecurity.Request(
             endpoint: "tcp://server:5550", isLocal: isLocal, isInsecure: isInsecure,
             directory: directory ? place.directory.path : nil, collectorKey: key)
     }

@@ -14,7 +14,7 @@ import Testing
         -> ArchiveTakeOver
     {
         ArchiveTakeOver(
-            from: UploadPlace(
+            from: UploadTarget(
                 scene.bucket, layout, settings: scene.settings, surroundings: scene.surroundings,
                 figures: UploadFigures()), now: SmallArchive.zero, idleTimeoutNanoseconds: idle,
             connections: 1)
@@ -128,7 +128,7 @@ import Testing
         let scene = UploadScene()
         try scene.archive.addSession("s", segments: 1, state: .recording)
         let segment = try #require(try scene.segments("s").first)
-        let place = UploadPlace(
+        let place = UploadTarget(
             scene.bucket, scene.layout, settings: scene.settings, surroundings: scene.surroundings,
             figures: UploadFigures())
         try SessionDocuments("s", to: place).run(isKnown: false)

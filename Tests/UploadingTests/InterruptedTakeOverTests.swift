@@ -34,7 +34,7 @@ import Testing
             if isOver { throw UploadStop() }
         }
         var attempt = ArchiveTakeOver(
-            from: UploadPlace(
+            from: UploadTarget(
                 scene.bucket, layout, settings: scene.settings, surroundings: surroundings,
                 figures: UploadFigures()), now: SmallArchive.zero, idleTimeoutNanoseconds: 0,
             connections: connections)
@@ -85,7 +85,7 @@ import Testing
             let layout = ArchiveLayout(root: directory.path)
             #expect(try ArchiveTakeOver.unfinished(in: layout) == nil)
             do throws(UploadError) {
-                var place = UploadPlace(
+                var place = UploadTarget(
                     scene.bucket, layout, settings: scene.settings,
                     surroundings: scene.surroundings, figures: UploadFigures())
                 let left = Atomic(steps)

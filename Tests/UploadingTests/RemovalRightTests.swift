@@ -66,7 +66,7 @@ import Testing
     @Test func `two that remove the same do no harm`() throws {
         let (scene, segments) = try scene()
         let segment = try #require(segments.first)
-        let place = UploadPlace(
+        let place = UploadTarget(
             scene.bucket, scene.layout, settings: scene.settings,
             surroundings: scene.surroundings, figures: UploadFigures())
         try StoredRemoval(in: place).delete(segment)

@@ -9,8 +9,8 @@ import Testing
 
 /// The way back: from the store to the disk.
 @Suite struct StoreFetchTests {
-    private func place(_ scene: UploadScene, _ layout: ArchiveLayout? = nil) -> UploadPlace {
-        UploadPlace(
+    private func place(_ scene: UploadScene, _ layout: ArchiveLayout? = nil) -> UploadTarget {
+        UploadTarget(
             scene.bucket, layout ?? scene.layout, settings: scene.settings,
             surroundings: scene.surroundings, figures: UploadFigures())
     }

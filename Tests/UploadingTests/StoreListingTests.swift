@@ -72,7 +72,7 @@ import Testing
         let clock = VirtualClock()
         let began = clock.now
         let archive = SmallArchive()
-        let place = UploadPlace(
+        let place = UploadTarget(
             EndlessBucket(
                 pageObjects: pageObjects, pageNanoseconds: pageNanoseconds, clock: clock),
             archive.layout, settings: UploadSettings(),

@@ -14,7 +14,7 @@ import Testing
 
     private func takeOver(_ scene: UploadScene) throws -> ArchiveTakeOver.Outcome {
         var attempt = ArchiveTakeOver(
-            from: UploadPlace(
+            from: UploadTarget(
                 scene.bucket, layout, settings: scene.settings, surroundings: scene.surroundings,
                 figures: UploadFigures()), now: SmallArchive.zero, idleTimeoutNanoseconds: 0,
             connections: 1)
@@ -111,7 +111,7 @@ import Testing
             let directory = TemporaryDirectory()
             let layout = ArchiveLayout(root: directory.path)
             var attempt = ArchiveTakeOver(
-                from: UploadPlace(
+                from: UploadTarget(
                     scene.bucket, layout, settings: scene.settings,
                     surroundings: scene.surroundings, figures: UploadFigures()),
                 now: SmallArchive.zero, idleTimeoutNanoseconds: 0, connections: 1)
@@ -213,7 +213,7 @@ import Testing
             let layout = ArchiveLayout(root: directory.path)
             scene.bucket.fail(.refused, after: failing)
             var attempt = ArchiveTakeOver(
-                from: UploadPlace(
+                from: UploadTarget(
                     scene.bucket, layout, settings: scene.settings,
                     surroundings: scene.surroundings, figures: UploadFigures()),
                 now: SmallArchive.zero, idleTimeoutNanoseconds: 0, connections: 1)

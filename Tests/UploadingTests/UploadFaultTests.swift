@@ -123,10 +123,10 @@ import Testing
         try scene.archive.addSession("s", segments: 2)
         let surroundings = scene.surroundings
         let figures = UploadFigures()
-        let desk = UploadDesk(UploadQueue(random: surroundings.random))
+        let desk = UploadBoard(UploadQueue(random: surroundings.random))
         desk.state.withLock { _ = $0.surveys.insert(nil) }
         var worker = UploadWorker(
-            UploadPlace(
+            UploadTarget(
                 scene.bucket, scene.layout, settings: scene.settings, surroundings: surroundings,
                 figures: figures), desk: desk, figures: figures, hooks: scene.hooks)
         scene.bucket.failAlways(fault)
@@ -163,10 +163,10 @@ import Testing
         scene.bucket.fail(.refused, after: 4)
         let surroundings = scene.surroundings
         let figures = UploadFigures()
-        let desk = UploadDesk(UploadQueue(random: surroundings.random))
+        let desk = UploadBoard(UploadQueue(random: surroundings.random))
         desk.state.withLock { _ = $0.surveys.insert(nil) }
         var worker = UploadWorker(
-            UploadPlace(
+            UploadTarget(
                 scene.bucket, scene.layout, settings: scene.settings, surroundings: surroundings,
                 figures: figures), desk: desk, figures: figures, hooks: scene.hooks)
         while !desk.state.withLock({ $0.queue.isIdle && $0.surveys.isEmpty }) {

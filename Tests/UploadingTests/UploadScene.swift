@@ -77,13 +77,13 @@ final class UploadScene: Sendable {
         life.withLock { $0 = steps }
         let surroundings = surroundings
         let figures = UploadFigures()
-        let desk = UploadDesk(UploadQueue(random: surroundings.random))
+        let desk = UploadBoard(UploadQueue(random: surroundings.random))
         desk.state.withLock { state in
             _ = state.surveys.insert(nil)
             for work in work { state.queue.add(work, now: clock.now) }
         }
         var worker = UploadWorker(
-            UploadPlace(
+            UploadTarget(
                 bucket, layout, settings: settings, surroundings: surroundings, figures: figures),
             desk: desk, figures: figures, hooks: hooks)
         for _ in 0..<10_000 {

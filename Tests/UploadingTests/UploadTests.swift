@@ -98,11 +98,11 @@ import Testing
         let bucket = SimulatedBucket()
         let scene = UploadScene()
         func live() throws {
-            let desk = UploadDesk(UploadQueue(random: scene.surroundings.random))
+            let desk = UploadBoard(UploadQueue(random: scene.surroundings.random))
             desk.state.withLock { _ = $0.surveys.insert(nil) }
             let figures = UploadFigures()
             var worker = UploadWorker(
-                UploadPlace(
+                UploadTarget(
                     bucket, session.layout, settings: scene.settings,
                     surroundings: scene.surroundings, figures: figures), desk: desk,
                 figures: figures, hooks: UploadHooks(log: { _, line in Issue.record("\(line)") }))
@@ -145,7 +145,7 @@ import Testing
         var other = try SessionManifest.read(scene.layout.manifest("s"))
         other.zeroUTCNanoseconds += 1
         scene.bucket.replace("s/session.json", with: other.encoded())
-        let place = UploadPlace(
+        let place = UploadTarget(
             scene.bucket, scene.layout, settings: scene.settings,
             surroundings: scene.surroundings, figures: UploadFigures())
         // As if the other one had arrived after the check.
@@ -161,7 +161,7 @@ import Testing
         try scene.archive.addSession("s", segments: 1, state: .recording)
         let disk = FaultyDisk(root: scene.archive.directory.path, seed: 1)
         let layout = ArchiveLayout(root: scene.archive.directory.path, on: disk)
-        let place = UploadPlace(
+        let place = UploadTarget(
             scene.bucket, layout, settings: scene.settings, surroundings: scene.surroundings,
             figures: UploadFigures())
         disk.setFault(EIO, at: layout.sessions)

@@ -9,7 +9,7 @@ final class CaptureOutput: Sendable {
     private static let longestNapNanoseconds: Int64 = 100_000_000
 
     /// Requests to the pipeline's pictures.
-    let wishes = PictureRequests()
+    let requests = PictureRequests()
 
     private let hub: CaptureHub
     /// Tracks whose earlier samples came from another pipeline with the same format.

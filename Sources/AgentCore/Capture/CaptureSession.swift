@@ -146,7 +146,7 @@ package final class CaptureSession: Sendable {
             if hub.format(of: .audio) != sound {
                 // A separate file starts with the audio format, and with a picture at which decoding can start.
                 for running in state.pipelines where running.plan.kinds.contains(.video) {
-                    running.output.wishes.add { $0.isKeyframeWanted = true }
+                    running.output.requests.add { $0.isKeyframeWanted = true }
                 }
             }
             for (plan, pipeline) in opened {

@@ -51,7 +51,7 @@ final class LivePictures {
 
     /// Encodes a picture, unless it is too late; samples are passed to `output`.
     func encode(_ picture: RawFrame, _ output: CaptureOutput) throws(EncodingError) {
-        if let wishes = output.wishes.take() { follow(wishes, at: picture, output) }
+        if let requests = output.requests.take() { follow(requests, at: picture, output) }
         let isAdmitted = gate?.admits(
             captureNanoseconds: picture.captureNanoseconds,
             durationNanoseconds: picture.durationNanoseconds,
@@ -90,24 +90,24 @@ final class LivePictures {
     }
 
     private func follow(
-        _ wishes: PictureRequests.Wishes, at picture: RawFrame, _ output: CaptureOutput
+        _ requests: PictureRequests.Pending, at picture: RawFrame, _ output: CaptureOutput
     ) {
-        for wish in wishes.rates where wish.answer.begin() {
+        for wanted in requests.rates where wanted.answer.begin() {
             do throws(EncodingError) {
-                try change(to: wish.rate, at: picture, output)
-                wish.answer.give(nil)
+                try change(to: wanted.rate, at: picture, output)
+                wanted.answer.give(nil)
             } catch {
-                wish.answer.give(error)
+                wanted.answer.give(error)
             }
         }
-        if let orientation = wishes.orientation, orientation != latest.orientation {
+        if let orientation = requests.orientation, orientation != latest.orientation {
             var format = latest
             format.orientation = orientation
             upcoming = (format, picture.captureNanoseconds)
             encoder.requestKeyframe()
         }
-        if wishes.isKeyframeWanted { encoder.requestKeyframe() }
-        for answer in wishes.snapshots {
+        if requests.isKeyframeWanted { encoder.requestKeyframe() }
+        for answer in requests.snapshots {
             answer.give(
                 PictureRequests.Snapshot(frame: picture, orientation: latest.orientation))
         }

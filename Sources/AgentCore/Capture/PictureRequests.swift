@@ -5,7 +5,7 @@ import Synchronization
 /// Requests to a pipeline's pictures: made on any thread, applied by the pipeline's thread to its next picture.
 final class PictureRequests: Sendable {
     /// Requests for the next picture.
-    struct Wishes: Sendable {
+    struct Pending: Sendable {
         var isKeyframeWanted = false
         var orientation: PictureOrientation?
         var rates: [(rate: VideoRate, answer: CancellableCall<EncodingError?>)] = []
@@ -18,23 +18,23 @@ final class PictureRequests: Sendable {
         var orientation: PictureOrientation
     }
 
-    private let wishes = Mutex(Wishes())
+    private let pending = Mutex(Pending())
     /// Checked for every picture.
     private let areAny = Atomic(false)
 
     /// Adds a request.
-    func add(_ change: (inout Wishes) -> Void) {
-        wishes.withLock { change(&$0) }
+    func add(_ change: (inout Pending) -> Void) {
+        pending.withLock { change(&$0) }
         areAny.store(true, ordering: .releasing)
     }
 
     /// Pending requests; nil if there are none.
-    func take() -> Wishes? {
+    func take() -> Pending? {
         guard areAny.load(ordering: .acquiring) else { return nil }
         areAny.store(false, ordering: .relaxed)
-        return wishes.withLock { wishes in
-            defer { wishes = Wishes() }
-            return wishes
+        return pending.withLock { pending in
+            defer { pending = Pending() }
+            return pending
         }
     }
 }

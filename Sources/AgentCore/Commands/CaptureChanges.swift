@@ -142,7 +142,7 @@ extension CaptureSession {
             let running = exchange.kept.first(where: { $0.plan.kinds.contains(.video) })?.running
         else { return [] }
         let answer = CancellableCall<EncodingError?>()
-        running.output.wishes.add { $0.rates.append((new, answer)) }
+        running.output.requests.add { $0.rates.append((new, answer)) }
         switch answer.wait(milliseconds: Self.pictureMilliseconds) {
         case .some(.none): break
         case .some(.some(let error)): throw .codec(error.description)
@@ -150,7 +150,7 @@ extension CaptureSession {
             let seconds = Self.pictureMilliseconds / 1_000
             throw .source("no picture for \(seconds) s: the bitrate was not changed")
         }
-        return [{ running.output.wishes.add { $0.rates.append((old, CancellableCall())) } }]
+        return [{ running.output.requests.add { $0.rates.append((old, CancellableCall())) } }]
     }
 
     /// Sets controls of the current or the new camera.
@@ -196,7 +196,7 @@ extension CaptureSession {
     private func turn(_ exchange: Exchange) {
         for (running, plan) in exchange.kept
         where plan.kinds.contains(.video) && !plan.settings.isSmallPreview {
-            running.output.wishes.add { $0.orientation = plan.settings.orientation }
+            running.output.requests.add { $0.orientation = plan.settings.orientation }
         }
     }
 

@@ -55,7 +55,7 @@ extension CaptureSession {
                     : "the video is copied, so keyframes cannot be requested: use --encoder libx264"
             )
         }
-        running.output.wishes.add { $0.isKeyframeWanted = true }
+        running.output.requests.add { $0.isKeyframeWanted = true }
     }
 
     /// The next picture as JPEG, as it is displayed. Blocks until it is encoded.
@@ -71,7 +71,7 @@ extension CaptureSession {
                     + "'tributary extract --jpeg' on the recording")
         }
         let answer = CancellableCall<PictureRequests.Snapshot>()
-        running.output.wishes.add { $0.snapshots.append(answer) }
+        running.output.requests.add { $0.snapshots.append(answer) }
         guard let snapshot = answer.wait(milliseconds: Self.nextPictureMilliseconds) else {
             throw .refused("no picture for \(Self.nextPictureMilliseconds / 1_000) s")
         }

@@ -34,7 +34,7 @@ struct Delivery<Payload: SpooledPayload>: Sendable {
         /// Link to the second collector; nil without one.
         var mirror: AgentLink<Payload>?
         let identity: SpoolID
-        let place: RecordLog.Place
+        let place: RecordLog.Location
         let epochs: [Epoch]
         /// Records before this number are from an earlier run, or were sent over an earlier link: the collector may have them.
         var firstOwn: UInt64 = 1
@@ -434,7 +434,7 @@ extension Delivery {
         if life.epoch != epoch {
             epochs.append(Epoch(number: SpoolCoding.epoch + 1, identity: epoch))
         }
-        let place = RecordLog.Place(medium: .disk, generation: life.generation)
+        let place = RecordLog.Location(medium: .disk, generation: life.generation)
         return Sender(
             link: link(
                 life.identity, in: place, epochs, formats: life.firstFormats,
@@ -443,7 +443,8 @@ extension Delivery {
     }
 
     private func link(
-        _ identity: SpoolID, in place: RecordLog.Place, _ epochs: [Epoch], formats: [TrackFormat],
+        _ identity: SpoolID, in place: RecordLog.Location, _ epochs: [Epoch],
+        formats: [TrackFormat],
         kept: (sequences: Range<UInt64>, newestFormats: [TrackFormat])? = nil
     ) -> AgentLink<Payload> {
         var own = AgentLinkSettings(

@@ -14,14 +14,14 @@ struct RecordLog: Sendable {
     enum Medium: Hashable, Sendable { case disk, memory }
 
     /// The location of a spool.
-    struct Place: Hashable, Sendable {
+    struct Location: Hashable, Sendable {
         let medium: Medium
         let generation: UInt32
     }
 
     /// The records that cursors allow to be removed from a spool.
     struct Allowance {
-        let place: Place
+        let place: Location
         /// Records up to this one are on the collector's disk.
         let persisted: UInt64
         /// No collector can have this record, or a later one.
@@ -32,9 +32,9 @@ struct RecordLog: Sendable {
 
     /// A change by a full volume.
     enum Change {
-        case forgot(Place, through: UInt64)
-        case removed(Place)
-        case dropped(Place, from: UInt64, samples: UInt64)
+        case forgot(Location, through: UInt64)
+        case removed(Location)
+        case dropped(Location, from: UInt64, samples: UInt64)
     }
 
     /// Spools on one medium, with one limit.
@@ -86,7 +86,9 @@ struct RecordLog: Sendable {
     /// Memory of the records there, bytes.
     var memoryBytes: Int { volumes[.memory]?.spools.sizeBytes ?? 0 }
 
-    func spool(_ place: Place) -> Spool? { volumes[place.medium]?.spools.spool(place.generation) }
+    func spool(_ place: Location) -> Spool? {
+        volumes[place.medium]?.spools.spool(place.generation)
+    }
 
     /// Maximum bytes of a volume's records that a cursor may hold: the next ones and those in flight.
     func window(of medium: Medium) -> RecordWindow {
@@ -123,7 +125,7 @@ struct RecordLog: Sendable {
                 .error,
                 "\(spool.sizeBytes) bytes of samples in \(disk.storage.path) cannot be read and are "
                     + "deleted")
-            remove(Place(medium: .disk, generation: spool.generation))
+            remove(Location(medium: .disk, generation: spool.generation))
             return nil
         }
         if !earlier.isEmpty {
@@ -136,21 +138,21 @@ struct RecordLog: Sendable {
     /// Begins a spool.
     mutating func begin(
         in medium: Medium, _ identity: SpoolID, _ epoch: EpochID, firstNumber: UInt64 = 1
-    ) -> Place {
+    ) -> Location {
         guard
             let generation = volumes[medium]?.spools.begin(
                 identity: identity.bytes, origin: epoch.bytes, firstNumber: firstNumber)
         else { preconditionFailure("a spool is begun in a volume that there is") }
-        return Place(medium: medium, generation: generation)
+        return Location(medium: medium, generation: generation)
     }
 
     /// Copies a spool from memory to the disk, with the numbers that its records have.
     /// - Parameter number: the first record to copy.
     /// - Returns: its new location, and the formats at its first record.
     mutating func copyToDisk<Payload: SpooledPayload>(
-        _ place: Place, from number: UInt64, _ identity: SpoolID, _ epoch: EpochID, now: Int64,
+        _ place: Location, from number: UInt64, _ identity: SpoolID, _ epoch: EpochID, now: Int64,
         as: Payload.Type
-    ) throws(SpoolError) -> (place: Place, formats: [TrackFormat]) {
+    ) throws(SpoolError) -> (place: Location, formats: [TrackFormat]) {
         let next = spool(place)?.nextNumber ?? number
         let (records, oldest) = content(of: place, number...max(number, next), as: Payload.self)
         var inForce = oldest ?? formats
@@ -170,7 +172,7 @@ struct RecordLog: Sendable {
     }
 
     /// Deletes a spool without records that have to be kept.
-    mutating func remove(_ place: Place) {
+    mutating func remove(_ place: Location) {
         do throws(SpoolError) {
             try volumes[place.medium]?.spools.remove(place.generation)
         } catch {
@@ -229,7 +231,7 @@ struct RecordLog: Sendable {
     /// Numbers a record, and writes it.
     /// - Parameter staysShort: whether it will probably be released soon.
     mutating func append<Payload: SpooledPayload>(
-        to place: Place, staysShort: Bool, now: Int64,
+        to place: Location, staysShort: Bool, now: Int64,
         _ make: (RecordNumber) -> KeptRecord<Payload>
     ) throws(SpoolError) -> KeptRecord<Payload> {
         let record = make(
@@ -242,7 +244,7 @@ struct RecordLog: Sendable {
     }
 
     private mutating func write<Payload: SpooledPayload>(
-        _ record: KeptRecord<Payload>, to place: Place, formats: [TrackFormat], staysShort: Bool,
+        _ record: KeptRecord<Payload>, to place: Location, formats: [TrackFormat], staysShort: Bool,
         now: Int64
     ) throws(SpoolError) {
         let hasVideo = formats.contains { $0.kind == .video }
@@ -270,7 +272,7 @@ struct RecordLog: Sendable {
 
     /// Records of a spool, with gaps for unreadable ones, and the formats at the first of them.
     mutating func content<Payload: SpooledPayload>(
-        of place: Place, _ numbers: ClosedRange<UInt64>, as: Payload.Type
+        of place: Location, _ numbers: ClosedRange<UInt64>, as: Payload.Type
     ) -> (records: [KeptRecord<Payload>], formats: [TrackFormat]?) {
         guard let spools = volumes[place.medium]?.spools else { return ([], nil) }
         var records: [KeptRecord<Payload>] = []
@@ -292,7 +294,7 @@ struct RecordLog: Sendable {
     /// The number of the record that begins the group of pictures of `number`; nil without pictures, or if that record has been
     /// deleted.
     mutating func groupStart<Payload: SpooledPayload>(
-        of number: UInt64, in place: Place, as: Payload.Type
+        of number: UInt64, in place: Location, as: Payload.Type
     ) -> UInt64? {
         guard formats.contains(where: { $0.kind == .video }), let spool = spool(place) else {
             return nil
@@ -306,7 +308,7 @@ struct RecordLog: Sendable {
 
     /// The first number of the record that contains `number`; nil if there is none.
     mutating func recordStart<Payload: SpooledPayload>(
-        of number: UInt64, in place: Place, as: Payload.Type
+        of number: UInt64, in place: Location, as: Payload.Type
     ) -> UInt64? {
         guard let spool = spool(place), spool.firstNumber <= number, number < spool.nextNumber
         else { return nil }
@@ -324,7 +326,7 @@ struct RecordLog: Sendable {
     // MARK: Removing
 
     /// Deletes records that need not be kept.
-    mutating func release(_ place: Place, through number: UInt64) {
+    mutating func release(_ place: Location, through number: UInt64) {
         do throws(SpoolError) {
             try volumes[place.medium]?.spools.release(place.generation, through: number)
         } catch {

@@ -149,11 +149,11 @@ extension UplinkLoop {
     /// Processes samples and events of the capture, and updates timers.
     private mutating func takeIn(now: Int64) {
         uplink.wakeUp.drain()
-        let wish = delivery.watchNanoseconds
-        if wish != watchNanoseconds {
-            if watchers.arrives(isWatched: wish != nil, now: now) { uplink.beginsToBeWatched() }
-            watchNanoseconds = wish
-            uplink.setWatch(wish)
+        let watch = delivery.watchNanoseconds
+        if watch != watchNanoseconds {
+            if watchers.arrives(isWatched: watch != nil, now: now) { uplink.beginsToBeWatched() }
+            watchNanoseconds = watch
+            uplink.setWatch(watch)
         }
         let (events, deadline) = uplink.takeEvents()
         for event in events {

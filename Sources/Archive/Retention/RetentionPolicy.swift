@@ -85,10 +85,10 @@ package struct ArchivedSegment: Hashable, Sendable {
     package var isProtected: Bool
     /// Whether its session is still open: the last file of each source may be growing.
     package var isOpen: Bool
-    package var place: Place
+    package var place: Location
 
     /// The location of its media.
-    package enum Place: Hashable, Sendable {
+    package enum Location: Hashable, Sendable {
         /// On the disk only, as far as its directory shows.
         case disk
         /// On the disk; the store has it, or a part of it.
@@ -99,7 +99,7 @@ package struct ArchivedSegment: Hashable, Sendable {
 
     package init(
         _ owner: SourceKey, path: String, sizeBytes: UInt64, ended: UTCTime, isProtected: Bool,
-        isOpen: Bool, place: Place = .disk
+        isOpen: Bool, place: Location = .disk
     ) {
         self.place = place
         self.owner = owner

@@ -69,7 +69,7 @@ struct MovedPicture {
 }
 
 /// The mapping of a fragment's clock while it was recorded.
-struct RecordedPlace {
+struct RecordedMapping {
     var clock: ClockKey
     var stampNanoseconds: Int64
     /// The offset from that stamp to session time.
@@ -154,7 +154,7 @@ struct ClockEvidence {
     /// The bound of the clock model when each fragment was written.
     var boundsNanoseconds: [UInt64] = []
     /// Recorded mapping of each fragment that stores a zero.
-    var places: [RecordedPlace] = []
+    var places: [RecordedMapping] = []
     /// Exchanges by clock, in the order in which they arrived.
     var exchanges: [(clock: ClockKey, exchange: ClockExchange)] = []
 
@@ -213,7 +213,7 @@ struct ClockEvidence {
             exchanges += record.exchanges.map { (clock, $0) }
             if let run = record.pieces.lazy.flatMap(\.runs).first {
                 places.append(
-                    RecordedPlace(
+                    RecordedMapping(
                         clock: clock, stampNanoseconds: run.firstDTSNanoseconds,
                         offsetNanoseconds: run.appliedOffsetNanoseconds
                             &- clock.collectorZeroNanoseconds,

@@ -17,7 +17,7 @@ struct CollectorClocks {
         /// In the order in which they arrived.
         var exchanges: [(clock: ClockKey, exchange: ClockExchange)]
         /// In the order of the files.
-        var places: [RecordedPlace]
+        var places: [RecordedMapping]
         /// Zeros of the collector's clocks in the order in which the source used them.
         var zeros: [Int64]
         /// By the path of the file.
@@ -194,7 +194,7 @@ struct CollectorClocks {
 
     /// Whether a measurement via another collector contradicts this collector's exchanges or the recorded bound of a fragment.
     private func contradicts(
-        _ way: ClockHistory, _ own: RetroTimeline, _ places: [RecordedPlace], _ epoch: EpochID
+        _ way: ClockHistory, _ own: RetroTimeline, _ places: [RecordedMapping], _ epoch: EpochID
     ) -> Bool {
         var way = RetroTimeline(sessionZeroNanoseconds: 0, history: way)
         var own = own
@@ -323,7 +323,7 @@ struct CollectorClocks {
 
     /// Zero on a collector's clock while the session was recorded, from the fragment with the smallest bound.
     private func asRecorded(_ zero: Int64, _ sources: [Source]) -> ZeroTie<Measured>.Zero {
-        var best: (source: String, place: RecordedPlace)?
+        var best: (source: String, place: RecordedMapping)?
         for source in sources {
             for place in source.places where place.clock.collectorZeroNanoseconds == zero {
                 if place.boundNanoseconds <= best?.place.boundNanoseconds ?? .max {

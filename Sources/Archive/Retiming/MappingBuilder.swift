@@ -37,7 +37,7 @@ struct MappingBuilder {
     }
 
     /// A run with its computed shift.
-    private struct Place {
+    private struct ShiftedRun {
         var run: RecordedRun
         /// Nil when the sample's stamp is not plausible.
         var shiftNanoseconds: Int64?
@@ -60,7 +60,7 @@ struct MappingBuilder {
         limitSlew(&places, next: opening(&timelines))
         var corners: [RetimingRecord.Knot] = []
         var limits: [UInt64] = []
-        var previous: Place?
+        var previous: ShiftedRun?
         for place in places {
             guard let shift = place.shiftNanoseconds else { continue }
             if let previous, let before = previous.shiftNanoseconds, previous.isAsStamped,
@@ -105,13 +105,13 @@ struct MappingBuilder {
 
     private func place(
         _ run: RecordedRun, _ timelines: inout [EpochID: SourceTimeline]
-    ) -> Place {
+    ) -> ShiftedRun {
         let recorded = sessionNanoseconds(run.firstTicks)
         guard let clock = run.clock,
             let estimate = timelines[clock.epoch]?.estimate(at: run.timeNanoseconds)
         else {
             // Its clock was not measured: it is not moved.
-            return Place(
+            return ShiftedRun(
                 run: run, shiftNanoseconds: 0, boundNanoseconds: boundBefore, isAsStamped: true,
                 sessionNanoseconds: recorded)
         }
@@ -133,7 +133,7 @@ struct MappingBuilder {
                 .clampedAdding(UInt64(2 * tolerance)))
         let belongs = choice.nearest
         let isAsStamped = track.isAsStamped(run, kind, originNanoseconds: origin)
-        return Place(
+        return ShiftedRun(
             run: run,
             shiftNanoseconds: isAsStamped ? belongs &- stamped : belongs &- recorded,
             boundNanoseconds: choice.boundNanoseconds(at: belongs),
@@ -143,7 +143,7 @@ struct MappingBuilder {
     /// Handles samples that were not written at their stamps. Such a sample is moved to its stamp only if that lies
     /// between the stamps of neighbours that were written at theirs: the clock was considered ahead, and was set back.
     /// Any other such stamp is implausible and is not used.
-    private func settleOddities(_ places: inout [Place]) {
+    private func settleOddities(_ places: inout [ShiftedRun]) {
         var earliest = Int64.min
         var latest: [Int64] = []
         var next = Int64.max
@@ -168,7 +168,7 @@ struct MappingBuilder {
     /// from it.
     private func opening(
         _ timelines: inout [EpochID: SourceTimeline]
-    ) -> (place: Place, deviation: Int64)? {
+    ) -> (place: ShiftedRun, deviation: Int64)? {
         guard let next else { return nil }
         let builder = MappingBuilder(
             kind, next.track, originNanoseconds: next.originNanoseconds, boundBefore: boundBefore)
@@ -179,7 +179,7 @@ struct MappingBuilder {
     }
 
     /// The least deviation of a file's first sample from its computed time: nothing is presented before the file begins.
-    private func startDeviation(_ first: Place) -> Int64? {
+    private func startDeviation(_ first: ShiftedRun) -> Int64? {
         guard let choice = first.choice, let ticks = track.earliestTicks else { return nil }
         let begin = sessionNanoseconds(ticks &+ (first.run.moved?.ticks ?? 0))
         let deviation = begin.clampedSubtracting(choice.computed)
@@ -188,7 +188,7 @@ struct MappingBuilder {
 
     /// Moves runs beside one whose computed time cannot be used, so that times of one clock keep their distances.
     private func limitSlew(
-        _ places: inout [Place], next: (place: Place, deviation: Int64)?
+        _ places: inout [ShiftedRun], next: (place: ShiftedRun, deviation: Int64)?
     ) {
         var chain: [Int] = []
         for index in places.indices
@@ -205,7 +205,7 @@ struct MappingBuilder {
     }
 
     private func limitSlew(
-        _ places: inout [Place], _ chain: [Int], next: (place: Place, deviation: Int64)?
+        _ places: inout [ShiftedRun], _ chain: [Int], next: (place: ShiftedRun, deviation: Int64)?
     ) {
         let choices = chain.compactMap { places[$0].choice }
         let windows = choices.map(\.deviations)
@@ -261,7 +261,7 @@ struct MappingBuilder {
     }
 
     /// Whether two consecutive runs are of one clock, whose computed offset did not jump between them.
-    private func isContinuous(_ first: Place, _ second: Place) -> Bool {
+    private func isContinuous(_ first: ShiftedRun, _ second: ShiftedRun) -> Bool {
         guard first.run.clock?.epoch == second.run.clock?.epoch,
             let before = first.choice, let after = second.choice
         else { return false }

@@ -279,7 +279,7 @@ extension FileVerifier {
     /// The first sample of a run among the timestamps of its camera; nil without any.
     private mutating func place(
         _ run: FragmentRecord.Run, _ scanned: ScannedRun, epoch: EpochID
-    ) -> StampedRun.CameraPlace? {
+    ) -> StampedRun.CameraSample? {
         guard let camera = run.camera, let stamp = camera.stamps.first,
             var sequence = tracks[run.track]?.sequence
         else {
@@ -291,7 +291,7 @@ extension FileVerifier {
         guard
             let located = sequence.locate(isInOrder ? camera : nil, epoch: epoch)
         else { return nil }
-        return StampedRun.CameraPlace(
+        return StampedRun.CameraSample(
             located: located, following: sequence, stamp: stamp, clockRate: camera.clockRate)
     }
 

@@ -19,12 +19,12 @@ struct StampedRun: Sendable {
     /// Delay of the file's first samples, because it cannot begin earlier: they converge to their times soon after.
     var delayNanoseconds: Int64 = 0
     /// The timestamps of a network camera; nil without any.
-    var camera: CameraPlace?
+    var camera: CameraSample?
     /// Whether times of its file and track follow them.
     var followsCamera = false
 
     /// A sample among the timestamps of its file.
-    struct CameraPlace: Sendable {
+    struct CameraSample: Sendable {
         var located: StampSequence.Located
         /// The timestamps from the next run on.
         var following: StampSequence

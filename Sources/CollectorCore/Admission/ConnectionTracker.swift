@@ -77,7 +77,7 @@ struct ConnectionTracker: ~Copyable {
             case .accepted(_, let descriptor):
                 let socket = PeerSocket(descriptor: descriptor)
                 let address = socket?.address ?? "unknown address"
-                if let socket { watch.add(ConnectionAccount(socket)) }
+                if let socket { watch.add(ConnectionByteCounts(socket)) }
                 end(
                     limits.accepted(
                         descriptor, socket, from: address, origin: socket?.origin ?? address,

@@ -20,7 +20,7 @@ final class Peer {
     /// When the connection is to be closed; messages until then are ignored.
     fileprivate(set) var endsAt: Int64?
     /// Counts its bytes; nil where that is not possible.
-    fileprivate(set) var account: ConnectionAccount?
+    fileprivate(set) var account: ConnectionByteCounts?
     /// Bytes it may still send before it is closed.
     fileprivate var farewellBytes = 0
     /// Bytes in the inbox, and the inbox's turn in which they were added.
@@ -114,7 +114,7 @@ struct Peers {
     /// - Returns: the new peer, and peers that are gone because it has their identity or their descriptor.
     mutating func welcome(
         _ header: ReceivedPart, peer: PeerID, hasKeys: Bool, now: Int64,
-        account: (Int32) -> ConnectionAccount?
+        account: (Int32) -> ConnectionByteCounts?
     ) -> (sender: Peer, gone: [PeerID]) {
         count &+= 1
         let sender = Peer(header, peer: peer, number: count, hasKeys: hasKeys, now: now)

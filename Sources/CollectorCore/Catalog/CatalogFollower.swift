@@ -46,7 +46,7 @@ struct CatalogFollower {
         case kept(any CatalogStore)
     }
 
-    private let place: any CatalogPlace
+    private let place: any CatalogLocation
     private let layout: ArchiveLayout
     private let isCancelled: @Sendable () -> Bool
     private var state = State.away(isBelieved: true, pause: firstPause, due: nil)
@@ -63,7 +63,7 @@ struct CatalogFollower {
 
     /// - Parameter isCancelled: called while files are read: whether to stop.
     init(
-        _ place: any CatalogPlace, _ layout: ArchiveLayout,
+        _ place: any CatalogLocation, _ layout: ArchiveLayout,
         isCancelled: @escaping @Sendable () -> Bool = { false }
     ) {
         self.place = place

@@ -17,7 +17,7 @@ final class CatalogThread: Sendable {
         var isStopping = false
     }
 
-    private let place: any CatalogPlace
+    private let place: any CatalogLocation
     private let layout: ArchiveLayout
     private let spine: Spine
     private let listener: SpineListener
@@ -29,7 +29,7 @@ final class CatalogThread: Sendable {
 
     /// - Parameter notify: called on its thread when reports are available.
     init(
-        _ place: any CatalogPlace, _ layout: ArchiveLayout, spine: Spine,
+        _ place: any CatalogLocation, _ layout: ArchiveLayout, spine: Spine,
         notify: @escaping @Sendable () -> Void
     ) {
         self.place = place

@@ -88,7 +88,7 @@ struct ArchivePreparation {
         surroundings.checkpoint = { [stop = environment.stop] _ throws(UploadStop) in
             if stop.isMade { throw UploadStop() }
         }
-        let place = UploadPlace(
+        let place = UploadTarget(
             store.bucket, layout, settings: store.upload, surroundings: surroundings,
             figures: UploadFigures())
         var said: String?

@@ -271,7 +271,8 @@ extension CollectorEnvironment {
     /// Reports itself where the catalog is shared, unless it has no name.
     /// - Parameter feed: the endpoint of the feed for other machines.
     fileprivate func makeSitePublisher(
-        _ clocks: PeerClocks?, feed: String?, peersFound: @escaping @Sendable ([PeerPlace]) -> Void
+        _ clocks: PeerClocks?, feed: String?,
+        peersFound: @escaping @Sendable ([PeerProbeAddress]) -> Void
     ) -> SitePublisher? {
         guard let server = settings.catalog.server, !settings.name.isEmpty else { return nil }
         var report = SiteReport(

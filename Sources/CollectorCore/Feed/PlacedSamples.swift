@@ -26,7 +26,7 @@ struct WatchedSources: Hashable, Sendable {
     /// Subscribed topic prefixes (``FeedTopic``).
     private(set) var topics: Set<[UInt8]> = []
     /// For each source, the number of subscriptions by requested delay, milliseconds.
-    private var wishes: [String: [UInt32: Int]] = [:]
+    private var requests: [String: [UInt32: Int]] = [:]
     /// The limit of all connections together.
     private static let maximumTopics =
         WatcherConnections<Never>.maximumConnections * WatcherConnections<Never>.maximumTopics
@@ -50,18 +50,18 @@ struct WatchedSources: Hashable, Sendable {
     /// A publisher receives the first subscription to a topic, and the end of the last one, also when a subscriber
     /// disconnects. So a requested delay lasts exactly as long as its subscriptions.
     private mutating func count(_ topic: [UInt8], _ change: Int) {
-        guard let (source, milliseconds) = FeedTopic.wish(of: topic) else { return }
-        var counts = wishes[source] ?? [:]
+        guard let (source, milliseconds) = FeedTopic.delayRequest(of: topic) else { return }
+        var counts = requests[source] ?? [:]
         counts[milliseconds, default: 0] += change
         if counts[milliseconds] == 0 { counts[milliseconds] = nil }
-        wishes[source] = counts.isEmpty ? nil : counts
+        requests[source] = counts.isEmpty ? nil : counts
     }
 
     func union(_ other: WatchedSources) -> WatchedSources {
         if other.topics.isEmpty { return self }
         var both = self
         both.topics.formUnion(other.topics)
-        both.wishes.merge(other.wishes) { $0.merging($1, uniquingKeysWith: +) }
+        both.requests.merge(other.requests) { $0.merging($1, uniquingKeysWith: +) }
         return both
     }
 
@@ -76,9 +76,9 @@ struct WatchedSources: Hashable, Sendable {
     /// The maximum delay from capture for samples of a source: the minimum over its subscribers. A subscriber that
     /// requests no delay gets the upper end of ``WireLimits/watchMillisecondsRange``.
     /// - Returns: milliseconds; 0: the source has no subscribers.
-    func wishMilliseconds(of source: String) -> UInt32 {
+    func requestedMilliseconds(of source: String) -> UInt32 {
         guard includes(source) else { return 0 }
-        return wishes[source]?.keys.min() ?? WireLimits.watchMillisecondsRange.upperBound
+        return requests[source]?.keys.min() ?? WireLimits.watchMillisecondsRange.upperBound
     }
 
     /// Whether any subscription matches a topic.

@@ -33,7 +33,7 @@ final class IntakeWatch: Sendable {
     private static let keptBytes = 4 << 20
 
     private struct State {
-        var accounts: [Int32: ConnectionAccount] = [:]
+        var accounts: [Int32: ConnectionByteCounts] = [:]
         /// Connections without a welcomed agent or a clock probe.
         var strangers: Set<Int32> = []
         /// Connections that were closed here, until libzmq reports their end.
@@ -84,7 +84,7 @@ final class IntakeWatch: Sendable {
     }
 
     /// A connection has been accepted.
-    func add(_ account: ConnectionAccount) {
+    func add(_ account: ConnectionByteCounts) {
         let descriptor = account.socket.descriptor
         state.withLock { state in
             state.strangers.insert(descriptor)
@@ -104,7 +104,7 @@ final class IntakeWatch: Sendable {
     }
 
     /// The account of a connection; nil when it is gone, or was closed here.
-    func account(_ descriptor: Int32) -> ConnectionAccount? {
+    func account(_ descriptor: Int32) -> ConnectionByteCounts? {
         state.withLock { $0.accounts[descriptor] }
     }
 
@@ -198,7 +198,7 @@ final class IntakeWatch: Sendable {
             return giveBack(&watching, residentBytes: residentBytes, now: now)
         }
         var readings: [Int32: IntakeGuard.Reading] = [:]
-        func read(_ descriptor: Int32, _ account: ConnectionAccount) {
+        func read(_ descriptor: Int32, _ account: ConnectionByteCounts) {
             // Read first: bytes received in between count as pending for a moment, not the other way round.
             let taken = account.taken
             guard let progress = TransportProgress(of: descriptor) else { return }
@@ -240,7 +240,7 @@ final class IntakeWatch: Sendable {
     }
 
     private func warn(
-        _ account: ConnectionAccount, _ excess: IntakeGuard.Excess, _ gate: inout LogRateLimit,
+        _ account: ConnectionByteCounts, _ excess: IntakeGuard.Excess, _ gate: inout LogRateLimit,
         now: Int64
     ) {
         let address = account.socket.address
@@ -250,7 +250,7 @@ final class IntakeWatch: Sendable {
     }
 
     /// Forgets a connection, unless its descriptor belongs to another one by now.
-    private func remove(_ descriptor: Int32, _ account: ConnectionAccount) {
+    private func remove(_ descriptor: Int32, _ account: ConnectionByteCounts) {
         state.withLock { state in
             guard state.accounts[descriptor] === account else { return }
             state.accounts.removeValue(forKey: descriptor)

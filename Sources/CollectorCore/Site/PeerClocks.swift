@@ -29,7 +29,7 @@ final class PeerClocks: Sendable {
     private static let maximumFileBytes: UInt64 = 64 << 20
 
     private struct State {
-        var places: [PeerPlace] = []
+        var places: [PeerProbeAddress] = []
         var session: PeerClockRecord.Session?
         var statuses: [Status] = []
         var isStopping = false
@@ -42,7 +42,7 @@ final class PeerClocks: Sendable {
 
     /// One of the others. Confined to the thread.
     private final class Peer {
-        var place: PeerPlace
+        var place: PeerProbeAddress
         var clock: PeerClock
         /// Nil: it is not asked.
         var connection: ClockConnection?
@@ -54,7 +54,7 @@ final class PeerClocks: Sendable {
         var trouble: String?
         var greeting = GreetingWatch()
 
-        init(_ place: PeerPlace, now: Int64) {
+        init(_ place: PeerProbeAddress, now: Int64) {
             self.place = place
             clock = PeerClock(now: now)
         }
@@ -117,7 +117,7 @@ final class PeerClocks: Sendable {
     }
 
     /// The collectors that are to be asked from now on: at most ``maximumPeers``.
-    func follow(_ places: [PeerPlace]) {
+    func follow(_ places: [PeerProbeAddress]) {
         let isNew = state.withLock { state in
             defer { state.places = places }
             return state.places != places
@@ -176,7 +176,7 @@ final class PeerClocks: Sendable {
 
     /// Adds and removes peers.
     /// - Returns: whether connections are to be watched anew.
-    private func follow(_ places: [PeerPlace], _ peers: inout [Peer]) -> Bool {
+    private func follow(_ places: [PeerProbeAddress], _ peers: inout [Peer]) -> Bool {
         var isChanged = false
         for peer in peers where !places.contains(where: { $0.archive == peer.place.archive }) {
             peer.close()

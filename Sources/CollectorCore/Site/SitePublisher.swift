@@ -52,7 +52,7 @@ final class SitePublisher: Sendable {
         var question: (proposal: SiteProposal, ticket: UInt64)?
         /// The server counts as reachable until the first attempt: otherwise, the first session would begin without the site.
         var answers = Answers(isReachable: true)
-        var answer: SourcePlaces.Answer?
+        var answer: SourceLocations.Answer?
     }
 
     private let place: any SiteReporting
@@ -63,7 +63,7 @@ final class SitePublisher: Sendable {
     /// Nil: the identity of this collector's clock is unknown.
     private let clocks: PeerClocks?
     /// Receives the other collectors after each lookup.
-    private let peersFound: @Sendable ([PeerPlace]) -> Void
+    private let peersFound: @Sendable ([PeerProbeAddress]) -> Void
     private let state = Mutex(State())
     private let work = Semaphore(value: 0)
     private let thread = JoinableThread()
@@ -75,7 +75,7 @@ final class SitePublisher: Sendable {
     init(
         _ place: any SiteReporting, _ template: SiteReport, board: StatusBoard, logger: Logger,
         clocks: PeerClocks? = nil, intervalSeconds: Double = SitePublisher.intervalSeconds,
-        peersFound: @escaping @Sendable ([PeerPlace]) -> Void = { _ in }
+        peersFound: @escaping @Sendable ([PeerProbeAddress]) -> Void = { _ in }
     ) {
         self.clocks = clocks
         self.peersFound = peersFound
@@ -111,7 +111,7 @@ final class SitePublisher: Sendable {
     }
 
     /// Where absent sources are, if the site was asked since the last call.
-    func takeAnswer() -> SourcePlaces.Answer? {
+    func takeAnswer() -> SourceLocations.Answer? {
         state.withLock { state in
             defer { state.answer = nil }
             return state.answer
@@ -192,7 +192,7 @@ final class SitePublisher: Sendable {
         do throws(ArchiveError) {
             let places = Array(
                 try place.peers().compactMap {
-                    PeerPlace($0, machine: template.machine, hasKeys: template.key != nil)
+                    PeerProbeAddress($0, machine: template.machine, hasKeys: template.key != nil)
                 }.prefix(PeerClocks.maximumPeers))
             peersFound(places)
             clocks.follow(places)
@@ -207,7 +207,7 @@ final class SitePublisher: Sendable {
         do throws(ArchiveError) {
             let found = try place.places(of: sources)
             state.withLock {
-                $0.answer = SourcePlaces.Answer(nanoseconds: now, asked: sources, found: found)
+                $0.answer = SourceLocations.Answer(nanoseconds: now, asked: sources, found: found)
             }
         } catch {
             // The previous answer remains in use. The next report uses the same server.

@@ -22,7 +22,7 @@ package final class AudioDevice: AudioInput {
     private static let oldestStampNanoseconds: Int64 = 60_000_000_000
 
     /// Opens the device at that address, or one that was opened before and is plugged in again.
-    package init(_ address: AudioAddress, wish: AudioRequest) throws(DeviceError) {
+    package init(_ address: AudioAddress, request: AudioRequest) throws(DeviceError) {
         let name = try address.currentName()
         do throws(ALSAError) {
             handle = try PCMHandle(name)
@@ -33,7 +33,7 @@ package final class AudioDevice: AudioInput {
             throw DeviceError(opening: name, error)
         }
         do throws(ALSAError) {
-            agreement = try handle.agree(on: wish)
+            agreement = try handle.agree(on: request)
         } catch {
             throw DeviceError(opening: name, error)
         }

@@ -19,13 +19,13 @@ extension PCMHandle {
     private static let bufferMicroseconds: UInt32 = 1_000_000
 
     /// Negotiates the requested parameters, or the nearest ones, and prepares the device.
-    func agree(on wish: AudioRequest) throws(ALSAError) -> PCMAgreement {
-        let agreement = try setHardware(wish)
+    func agree(on request: AudioRequest) throws(ALSAError) -> PCMAgreement {
+        let agreement = try setHardware(request)
         try setSoftware(agreement)
         return agreement
     }
 
-    private func setHardware(_ wish: AudioRequest) throws(ALSAError) -> PCMAgreement {
+    private func setHardware(_ request: AudioRequest) throws(ALSAError) -> PCMAgreement {
         var parameters: OpaquePointer?
         try ALSAError.check(snd_pcm_hw_params_malloc(&parameters))
         defer { snd_pcm_hw_params_free(parameters) }
@@ -40,11 +40,11 @@ extension PCMHandle {
         guard let format else { throw .noFormat }
         try ALSAError.check(
             snd_pcm_hw_params_set_format(pcm, parameters, format.libraryFormat))
-        var rate = UInt32(wish.sampleRate)
+        var rate = UInt32(request.sampleRate)
         var direction: Int32 = 0
         try ALSAError.check(
             snd_pcm_hw_params_set_rate_near(pcm, parameters, &rate, &direction))
-        var channels = UInt32(wish.channels)
+        var channels = UInt32(request.channels)
         try ALSAError.check(snd_pcm_hw_params_set_channels_near(pcm, parameters, &channels))
         var period = Self.periodMicroseconds
         direction = 0

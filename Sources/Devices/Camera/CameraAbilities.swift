@@ -67,13 +67,13 @@ package enum CameraRates: Hashable, Sendable {
     /// Not reported.
     case unknown
 
-    /// The slowest rate that is at least `wish`, or else the fastest; nil: not reported.
-    package func nearest(to wish: FrameRate) -> FrameRate? {
+    /// The slowest rate that is at least `request`, or else the fastest; nil: not reported.
+    package func nearest(to request: FrameRate) -> FrameRate? {
         switch self {
         case .some(let rates):
-            return rates.filter { $0 >= wish }.min() ?? rates.max()
+            return rates.filter { $0 >= request }.min() ?? rates.max()
         case .between(let slowest, let fastest):
-            return min(max(wish, slowest), fastest)
+            return min(max(request, slowest), fastest)
         case .unknown:
             return nil
         }

@@ -11,7 +11,7 @@ package struct CameraMismatch: Error, Hashable {
 /// order.
 package struct CameraNegotiation: Sendable {
     private let abilities: CameraAbilities
-    private let wish: CameraRequest
+    private let request: CameraRequest
 
     /// A level is skipped if the camera's rate is less than this fraction of the requested one: a level implies moving
     /// pictures.
@@ -38,28 +38,28 @@ package struct CameraNegotiation: Sendable {
         }
     }
 
-    package init(_ abilities: CameraAbilities, _ wish: CameraRequest) {
+    package init(_ abilities: CameraAbilities, _ request: CameraRequest) {
         var supported = abilities
         supported.formats.removeAll { !$0.code.isSupported }
         self.abilities = supported
-        self.wish = wish
+        self.request = request
     }
 
     /// The chosen mode.
     /// - Throws: ``CameraMismatch`` with the alternatives.
     package func choice() throws(CameraMismatch) -> CameraChoice {
-        if let code = wish.code, !abilities.formats.contains(where: { $0.code == code }) {
+        if let code = request.code, !abilities.formats.contains(where: { $0.code == code }) {
             let all = abilities.formats.map(\.code.description)
             throw CameraMismatch(
                 reason: "it does not support \(code): use one of \(Self.list(all))")
         }
-        if case .always = wish.ownH264,
+        if case .always = request.ownH264,
             !abilities.formats.contains(where: { $0.code == .h264 })
         {
             throw CameraMismatch(
                 reason: "it delivers no H.264 to copy: leave --encoder copy out")
         }
-        switch wish.size {
+        switch request.size {
         case .exactly(let size):
             return try exact(size)
         case .levels(let levels):
@@ -100,7 +100,7 @@ package struct CameraNegotiation: Sendable {
             if let rate = best.rate, isTooSlow(rate) {
                 notes.append(
                     "the camera delivers \(level.name), \(level.size), at no more than \(rate) fps, "
-                        + "less than half of \(wish.rate)")
+                        + "less than half of \(request.rate)")
                 if slow.map({ best.recordedRate > $0.0.recordedRate }) ?? true {
                     slow = (best, place)
                 }
@@ -129,8 +129,8 @@ package struct CameraNegotiation: Sendable {
     }
 
     private func isTooSlow(_ rate: FrameRate) -> Bool {
-        Int64(rate.numerator) * Int64(wish.rate.denominator) * Int64(Self.leastShare)
-            < Int64(wish.rate.numerator) * Int64(rate.denominator)
+        Int64(rate.numerator) * Int64(request.rate.denominator) * Int64(Self.leastShare)
+            < Int64(request.rate.numerator) * Int64(rate.denominator)
     }
 
     // MARK: Formats
@@ -141,11 +141,11 @@ package struct CameraNegotiation: Sendable {
             for size in format.sizes where isWanted(size.size) {
                 // H.264 with 4:2:0 colour has even sides.
                 guard size.size.width % 2 == 0, size.size.height % 2 == 0 else { continue }
-                let rate = size.rates.nearest(to: wish.rate)
+                let rate = size.rates.nearest(to: request.rate)
                 let work = CameraCoding(format.code).work + (format.isEmulated ? 5 : 0)
                 let candidate = Candidate(
                     format: format, place: place, size: size.size, rate: rate,
-                    recordedRate: rate.map { min($0, wish.rate) } ?? wish.rate, work: work)
+                    recordedRate: rate.map { min($0, request.rate) } ?? request.rate, work: work)
                 if format.code == .h264, refusal(at: candidate.recordedRate, candidate.rate) != nil
                 {
                     continue
@@ -157,8 +157,8 @@ package struct CameraNegotiation: Sendable {
     }
 
     private func isUsable(_ format: CameraFormat) -> Bool {
-        if case .always = wish.ownH264 { return format.code == .h264 }
-        return wish.code == nil || wish.code == format.code
+        if case .always = request.ownH264 { return format.code == .h264 }
+        return request.code == nil || request.code == format.code
     }
 
     private func best(_ candidates: [Candidate]) -> Candidate? {
@@ -170,7 +170,7 @@ package struct CameraNegotiation: Sendable {
 
     /// Why the camera's own H.264 is not used; nil: it is.
     private func refusal(at recordedRate: FrameRate, _ rate: FrameRate?) -> String? {
-        switch wish.ownH264 {
+        switch request.ownH264 {
         case .never(let reason):
             return reason
         case .always:
@@ -204,7 +204,7 @@ package struct CameraNegotiation: Sendable {
     ) -> CameraChoice {
         var needs: CameraRequest.H264Needs?
         if best.format.code == .h264 {
-            switch wish.ownH264 {
+            switch request.ownH264 {
             case .always(let wanted), .ifItMeets(let wanted): needs = wanted
             case .never: break
             }
@@ -218,7 +218,7 @@ package struct CameraNegotiation: Sendable {
 
     private func reason(_ best: Candidate, level: String?) -> String {
         var words: [String] = []
-        if wish.code != nil {
+        if request.code != nil {
             words.append("as requested")
         } else {
             switch CameraCoding(best.format.code) {
@@ -233,11 +233,11 @@ package struct CameraNegotiation: Sendable {
         }
         if let rate = best.rate, rate > best.recordedRate {
             words.append("\(best.recordedRate) of its \(rate) fps are kept")
-        } else if best.recordedRate < wish.rate {
-            words.append("the camera does not support \(wish.rate) fps at this size")
+        } else if best.recordedRate < request.rate {
+            words.append("the camera does not support \(request.rate) fps at this size")
         }
         if best.format.code != .h264,
-            abilities.formats.contains(where: { $0.code == .h264 }), wish.code == nil
+            abilities.formats.contains(where: { $0.code == .h264 }), request.code == nil
         {
             let why = refusal(at: best.recordedRate, best.rate) ?? "not available at this size"
             words.append("its own H.264 is not used: \(why)")
@@ -246,7 +246,7 @@ package struct CameraNegotiation: Sendable {
     }
 
     private func recordedSize(_ best: Candidate) -> PictureSize {
-        if case .exactly(let size) = wish.size { return size }
+        if case .exactly(let size) = request.size { return size }
         return best.size
     }
 

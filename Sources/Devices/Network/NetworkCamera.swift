@@ -3,7 +3,7 @@ package import Media
 package import RTSP
 
 /// How a network camera is to be reached.
-package struct NetworkCameraWish: Hashable, Sendable {
+package struct NetworkCameraRequest: Hashable, Sendable {
     package var url: RTSPURL
     package var login: CameraLogin?
     package var transport: CameraSession.Transport
@@ -52,7 +52,7 @@ package final class NetworkCamera {
     /// Limit of unsent bytes, a few requests and reports: a camera that stops reading is disconnected.
     private static let mostUnsentBytes = 1 << 20
 
-    /// The received tracks, in the order of ``NetworkCameraWish/kinds``.
+    /// The received tracks, in the order of ``NetworkCameraRequest/kinds``.
     package private(set) var tracks: [CameraTrackDescription] = []
     /// Other tracks, and why they are not received: one line each.
     package private(set) var refused: [String] = []
@@ -108,58 +108,62 @@ package final class NetworkCamera {
     /// Blocks; `isWanted` is called ten times a second.
     /// - Returns: nil if it became false.
     package static func open(
-        _ wish: NetworkCameraWish, while isWanted: () -> Bool
+        _ request: NetworkCameraRequest, while isWanted: () -> Bool
     ) throws(DeviceError) -> NetworkCamera? {
-        var wish = wish
-        let host = wish.url.host
+        var request = request
+        let host = request.url.host
         for _ in 0...mostRedirections {
             let camera: NetworkCamera?
             do throws(NetworkFailure) {
-                camera = try connect(wish, isWanted)
+                camera = try connect(request, isWanted)
             } catch {
-                throw .cameraLost(wish.url.summary, reason: error.reason)
+                throw .cameraLost(request.url.summary, reason: error.reason)
             }
             guard let camera else { return nil }
-            guard case .redirected(let url) = try camera.setUp(wish.kinds, isWanted) else {
+            guard case .redirected(let url) = try camera.setUp(request.kinds, isWanted) else {
                 return camera.isReady ? camera : nil
             }
             // A login is for the host that it was given for.
-            if url.host != host { wish.login = nil }
-            guard url.isSecure || !wish.url.isSecure else {
+            if url.host != host { request.login = nil }
+            guard url.isSecure || !request.url.isSecure else {
                 throw .cameraRefused(
-                    wish.url.summary, reason: "it redirects to a connection that is not encrypted")
+                    request.url.summary,
+                    reason: "it redirects to a connection that is not encrypted")
             }
-            wish.url = url
+            request.url = url
         }
         throw .cameraRefused(
-            wish.url.summary, reason: "it redirects more than \(mostRedirections) times")
+            request.url.summary, reason: "it redirects more than \(mostRedirections) times")
     }
 
     private static func connect(
-        _ wish: NetworkCameraWish, _ isWanted: () -> Bool
+        _ request: NetworkCameraRequest, _ isWanted: () -> Bool
     ) throws(NetworkFailure) -> NetworkCamera? {
         guard
             let address = try NetworkAddress.find(
-                wish.url.host, port: wish.url.port, while: isWanted),
+                request.url.host, port: request.url.port, while: isWanted),
             let control = try NetworkSocket.connected(
                 to: address, withinNanoseconds: connectNanoseconds, while: isWanted)
         else { return nil }
         let tls =
-            wish.url.isSecure ? try TLSConnection(host: wish.url.host, trust: wish.trust) : nil
-        return NetworkCamera(wish, address, control, tls)
+            request.url.isSecure
+            ? try TLSConnection(host: request.url.host, trust: request.trust) : nil
+        return NetworkCamera(request, address, control, tls)
     }
 
     private init(
-        _ wish: NetworkCameraWish, _ address: NetworkAddress, _ control: consuming NetworkSocket,
+        _ request: NetworkCameraRequest, _ address: NetworkAddress,
+        _ control: consuming NetworkSocket,
         _ tls: TLSConnection?
     ) {
-        summary = wish.url.summary
+        summary = request.url.summary
         self.address = address
         self.control = control
         self.tls = tls
-        transport = wish.transport
+        transport = request.transport
         session = CameraSession(
-            url: wish.url, login: wish.login, transport: wish.transport, agent: wish.agent,
+            url: request.url, login: request.login, transport: request.transport,
+            agent: request.agent,
             random: .random(in: 0 ... .max))
     }
 

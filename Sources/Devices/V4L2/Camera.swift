@@ -36,7 +36,7 @@ package final class Camera: CameraInput {
     private static let restMicroseconds: UInt32 = 1_000
 
     /// Opens the camera at that address, or one that was opened before at its present node, and negotiates the request.
-    package init(_ address: CameraAddress, wish: CameraRequest) throws(DeviceError) {
+    package init(_ address: CameraAddress, request: CameraRequest) throws(DeviceError) {
         let info = try address.camera()
         let name = address.name == "first" ? info.stableName : address.name
         let node: VideoNode
@@ -47,8 +47,8 @@ package final class Camera: CameraInput {
         }
         let wanted: CameraChoice
         do throws(CameraMismatch) {
-            let abilities = node.abilities(interestingSizes: wish.interestingSizes)
-            wanted = try CameraNegotiation(abilities, wish).choice()
+            let abilities = node.abilities(interestingSizes: request.interestingSizes)
+            wanted = try CameraNegotiation(abilities, request).choice()
         } catch {
             throw .cameraRefused(name, reason: error.reason)
         }

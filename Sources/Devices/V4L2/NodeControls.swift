@@ -159,12 +159,12 @@ extension VideoNode {
 
     /// Configures its own encoder, as far as possible.
     func tellEncoder(bitrate: Int, keyframePictures: Int) throws(ControlFault) {
-        var wishes: [(id: UInt32, value: Int64)] = [
+        var requests: [(id: UInt32, value: Int64)] = [
             (CV4L2_CID_BITRATE, Int64(bitrate)), (CV4L2_CID_B_FRAMES, 0),
             (CV4L2_CID_REPEAT_SEQ_HEADER, 1),
         ]
-        wishes += Self.keyframeControls.map { ($0, Int64(keyframePictures)) }
-        for (id, value) in wishes {
+        requests += Self.keyframeControls.map { ($0, Int64(keyframePictures)) }
+        for (id, value) in requests {
             guard let control = control(id), !control.isReadOnly else { continue }
             try set([(id, min(max(value, control.minimum), control.maximum))])
         }

@@ -9,7 +9,7 @@ package import Threads
 ///
 /// Defines the order: the archive's directory, if that is on this machine; else its object store; else its collector's viewer.
 package struct SiteArchives: Hashable, Sendable {
-    package enum Place: Hashable, Sendable {
+    package enum Location: Hashable, Sendable {
         /// A directory of this machine, from which media may have moved into a bucket.
         case directory(String, bucket: String?)
         case bucket(String)
@@ -17,7 +17,7 @@ package struct SiteArchives: Hashable, Sendable {
         case viewer(ViewerAddress, archive: String, collector: String)
     }
 
-    package private(set) var places: [Place] = []
+    package private(set) var places: [Location] = []
     /// One line for each archive that cannot be read from here.
     package private(set) var problems: [String] = []
 
@@ -181,7 +181,7 @@ package struct SiteArchives: Hashable, Sendable {
     }
 }
 
-extension SiteArchives.Place: CustomStringConvertible {
+extension SiteArchives.Location: CustomStringConvertible {
     /// As in messages.
     package var description: String {
         switch self {

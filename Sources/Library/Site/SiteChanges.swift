@@ -13,7 +13,7 @@ package struct SiteChanges {
     /// Applies an edit to a session in a directory of this machine. Errors are lines for the user.
     package typealias Application = (SessionEdit, String, ArchiveLayout) throws -> Void
 
-    private enum Place {
+    private enum Location {
         case directory(ArchiveLayout)
         case viewer(ViewerBucket)
     }
@@ -21,7 +21,7 @@ package struct SiteChanges {
     private static let unreached =
         "no archive that has it can be changed from here: its collector needs --viewer-url and a viewer there that answers, and this program --site-token-file"
 
-    private let places: [Place]
+    private let places: [Location]
     private let apply: Application
     /// Receives a line for each archive that a change does not reach.
     private let complain: @Sendable (String) -> Void
@@ -39,7 +39,7 @@ package struct SiteChanges {
         apply: @escaping Application,
         complain: @escaping @Sendable (String) -> Void
     ) throws(Failure) {
-        var places: [Place] = []
+        var places: [Location] = []
         for place in archives.places {
             switch place {
             case .directory(let path, _): places.append(.directory(ArchiveLayout(root: path)))
@@ -84,7 +84,7 @@ package struct SiteChanges {
     package func set(_ mark: ViewerMark, of session: String) throws(Failure) -> ViewerMark {
         var mark = mark
         var refusals: [String] = []
-        var later: [Place] = []
+        var later: [Location] = []
         var count = 0
         for isSecond in [false, true] {
             for place in isSecond ? later : places {
@@ -144,7 +144,7 @@ package struct SiteChanges {
 
     /// Whether an archive has a session.
     /// - Throws: if its viewer does not answer.
-    private func has(_ session: String, at place: Place) throws(Refusal) -> Bool {
+    private func has(_ session: String, at place: Location) throws(Refusal) -> Bool {
         switch place {
         case .directory(let layout): return FileSystem.isDirectory(layout.session(session))
         case .viewer(let bucket):
@@ -157,7 +157,7 @@ package struct SiteChanges {
     }
 
     private func set(
-        _ mark: ViewerMark, of session: String, at place: Place
+        _ mark: ViewerMark, of session: String, at place: Location
     ) throws(Refusal) -> ViewerMark {
         switch place {
         case .directory(let layout):
@@ -183,7 +183,7 @@ package struct SiteChanges {
     }
 
     private func change(
-        _ edit: SessionEdit, of session: String, at place: Place
+        _ edit: SessionEdit, of session: String, at place: Location
     ) throws(Refusal) {
         switch place {
         case .directory(let layout):

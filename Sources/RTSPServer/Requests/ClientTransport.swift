@@ -13,8 +13,8 @@ package enum ClientTransport: Hashable, Sendable {
     ///   - track: its index, which determines the default channels.
     ///   - allowsDatagrams: whether the server has UDP ports.
     package init?(parsing text: String, track: Int, allowsDatagrams: Bool) {
-        for wish in text.split(separator: ",").prefix(8) {
-            let parameters = wish.split(separator: ";").map { Self.trimmed($0) }
+        for offer in text.split(separator: ",").prefix(8) {
+            let parameters = offer.split(separator: ";").map { Self.trimmed($0) }
             guard let profile = parameters.first?.uppercased(),
                 !parameters.contains(where: { $0.lowercased() == "multicast" }),
                 // Such a client would send media.

@@ -10,7 +10,7 @@ package struct ServerSession: Sendable {
     package enum Action: Hashable, Sendable {
         case send([UInt8])
         /// The caller replies with ``ServerSession/resolved(_:now:)``.
-        case resolve(Wish)
+        case resolve(Lookup)
         /// The caller replies with ``ServerSession/began(_:now:)``, and sends media after that.
         case play(PlayRange, tracks: [Int: ClientTransport])
         case pause
@@ -21,12 +21,12 @@ package struct ServerSession: Sendable {
     }
 
     /// A requested resource and its credentials.
-    package struct Wish: Hashable, Sendable {
+    package struct Lookup: Hashable, Sendable {
         package let resource: ServedAddress.Resource
         package let credentials: ClientCredentials?
     }
 
-    /// Result of a ``Wish``.
+    /// Result of a ``Lookup``.
     package enum Resolution: Hashable, Sendable {
         /// - Parameter sources: SSRC of each track's packets.
         case granted(ServedPresentation, sources: [UInt32])
@@ -81,7 +81,7 @@ package struct ServerSession: Sendable {
     private enum Phase {
         /// No request is pending.
         case ready
-        case resolving(ClientRequest, ServedAddress, Wish)
+        case resolving(ClientRequest, ServedAddress, Lookup)
         case beginning(ClientRequest)
         case closed
     }
@@ -99,7 +99,7 @@ package struct ServerSession: Sendable {
     private var phase = Phase.ready
     private var granted: Granted?
     /// The last granted request. TEARDOWN keeps it.
-    private var grantedWish: Wish?
+    private var grantedLookup: Lookup?
     private var transports: [Int: ClientTransport] = [:]
     private var playing = Playing.not
     private var refusals = 0
@@ -146,13 +146,13 @@ package struct ServerSession: Sendable {
     package mutating func heard(now: Int64) { lastHeard = now }
 
     package mutating func resolved(_ resolution: Resolution, now: Int64) -> [Action] {
-        guard case .resolving(let request, let address, let wish) = phase else { return [] }
+        guard case .resolving(let request, let address, let lookup) = phase else { return [] }
         phase = .ready
         switch resolution {
         case .refused(let status):
             refuse(request, status)
         case .granted(let presentation, let sources):
-            grantedWish = wish
+            grantedLookup = lookup
             granted = Granted(
                 presentation: presentation, sources: sources, base: address.base)
             answerGranted(request, address)
@@ -203,7 +203,7 @@ package struct ServerSession: Sendable {
         case .resolving, .beginning: return []
         case .ready: break
         }
-        if grantedWish == nil, now - opened > Self.greetingNanoseconds {
+        if grantedLookup == nil, now - opened > Self.greetingNanoseconds {
             return close("nothing granted within \(Self.greetingNanoseconds / Self.second) s")
         }
         if now - lastHeard > Self.timeoutSeconds * Self.second {
@@ -316,28 +316,28 @@ package struct ServerSession: Sendable {
         guard let address = ServedAddress(parsing: request.uri) else {
             return answer(request, .notFound)
         }
-        let wish = wish(of: request, address)
-        if request.method == .setUp, granted != nil, grantedWish?.resource == wish.resource {
+        let lookup = lookup(of: request, address)
+        if request.method == .setUp, granted != nil, grantedLookup?.resource == lookup.resource {
             return answerGranted(request, address)
         }
         // A session has one presentation.
         guard transports.isEmpty else { return answer(request, .aggregateNotAllowed) }
-        phase = .resolving(request, address, wish)
-        actions.append(.resolve(wish))
+        phase = .resolving(request, address, lookup)
+        actions.append(.resolve(lookup))
     }
 
     /// The resource and credentials of a request.
     ///
     /// Players append the track to Content-Base, which has no query: a token would be in their logs. So a SETUP of the granted path
     /// has the granted start and credentials, unless it states others.
-    private func wish(of request: ClientRequest, _ address: ServedAddress) -> Wish {
-        let own = Wish(
+    private func lookup(of request: ClientRequest, _ address: ServedAddress) -> Lookup {
+        let own = Lookup(
             resource: address.resource, credentials: ClientCredentials(request, address))
-        guard request.method == .setUp, let grantedWish else { return own }
-        let resource = own.resource.completed(by: grantedWish.resource)
-        guard resource == grantedWish.resource else { return own }
-        return Wish(
-            resource: resource, credentials: own.credentials ?? grantedWish.credentials)
+        guard request.method == .setUp, let grantedLookup else { return own }
+        let resource = own.resource.completed(by: grantedLookup.resource)
+        guard resource == grantedLookup.resource else { return own }
+        return Lookup(
+            resource: resource, credentials: own.credentials ?? grantedLookup.credentials)
     }
 
     private mutating func refuse(_ request: ClientRequest, _ status: ServerStatus) {

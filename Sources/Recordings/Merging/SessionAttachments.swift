@@ -9,7 +9,7 @@ import Media
 /// the one whose name sorts first, which began first. The order of the archives has no influence.
 struct SessionAttachments: Sendable {
     /// Where a session's zero is on the timeline of its whole.
-    struct Place: Hashable, Sendable {
+    struct Position: Hashable, Sendable {
         /// The whole.
         var session: String
         var offsetNanoseconds: Int64
@@ -17,7 +17,7 @@ struct SessionAttachments: Sendable {
     }
 
     /// Position of each part, by session; sessions that are not parts have none.
-    private let places: [String: Place]
+    private let places: [String: Position]
     private let parts: [String: [String]]
 
     /// Whether a session may be a part or have parts, by its name: those of a site end with a collector's.
@@ -62,14 +62,14 @@ struct SessionAttachments: Sendable {
                         boundNanoseconds: edge.boundNanoseconds))
             }
         }
-        var places: [String: Place] = [:]
+        var places: [String: Position] = [:]
         var parts: [String: [String]] = [:]
         // In unrelated archives, every session may be attached to another one.
         let wholes = steps.keys.sorted { one, other in
             (attached.contains(one) ? 1 : 0, one) < (attached.contains(other) ? 1 : 0, other)
         }
         for whole in wholes where places[whole] == nil && names.contains(whole) {
-            places[whole] = Place(session: whole, offsetNanoseconds: 0, boundNanoseconds: 0)
+            places[whole] = Position(session: whole, offsetNanoseconds: 0, boundNanoseconds: 0)
             var next = [whole]
             while !next.isEmpty {
                 var found: [String] = []
@@ -77,7 +77,7 @@ struct SessionAttachments: Sendable {
                     guard let place = places[session] else { continue }
                     for step in (steps[session] ?? []).sorted(by: Self.precedes)
                     where places[step.session] == nil {
-                        places[step.session] = Place(
+                        places[step.session] = Position(
                             session: whole,
                             offsetNanoseconds: place.offsetNanoseconds
                                 .clampedAdding(step.offsetNanoseconds),
@@ -101,7 +101,7 @@ struct SessionAttachments: Sendable {
     }
 
     /// Where a part lies; nil: it is none.
-    func place(of session: String) -> Place? { places[session] }
+    func place(of session: String) -> Position? { places[session] }
 
     /// The session that a session is a part of, or itself.
     func whole(of session: String) -> String { places[session]?.session ?? session }

@@ -51,7 +51,7 @@ package struct SessionShift: Equatable, Sendable {
     package static let none = SessionShift(nanoseconds: 0, boundNanoseconds: 0, isMeasured: true)
 
     /// As the description of a part states it.
-    init(_ place: SessionAttachments.Place) {
+    init(_ place: SessionAttachments.Position) {
         self.init(
             nanoseconds: place.offsetNanoseconds, boundNanoseconds: place.boundNanoseconds,
             isMeasured: false)

@@ -11,13 +11,13 @@ package final class BlockCache: Sendable {
         var tag: String
     }
 
-    private struct Place: Hashable {
+    private struct Key: Hashable {
         var object: Object
         var index: Int64
     }
 
     private struct State {
-        var blocks: [Place: (bytes: [UInt8], used: UInt64)] = [:]
+        var blocks: [Key: (bytes: [UInt8], used: UInt64)] = [:]
         var sizeBytes = 0
         var clock: UInt64 = 0
     }
@@ -35,7 +35,7 @@ package final class BlockCache: Sendable {
 
     func block(_ index: Int64, of object: Object) -> [UInt8]? {
         state.withLock { state in
-            let place = Place(object: object, index: index)
+            let place = Key(object: object, index: index)
             guard let bytes = state.blocks[place]?.bytes else { return nil }
             state.clock += 1
             state.blocks[place]?.used = state.clock
@@ -44,12 +44,12 @@ package final class BlockCache: Sendable {
     }
 
     func has(_ index: Int64, of object: Object) -> Bool {
-        state.withLock { $0.blocks[Place(object: object, index: index)] != nil }
+        state.withLock { $0.blocks[Key(object: object, index: index)] != nil }
     }
 
     func keep(_ bytes: [UInt8], at index: Int64, of object: Object) {
         state.withLock { state in
-            let place = Place(object: object, index: index)
+            let place = Key(object: object, index: index)
             if let old = state.blocks.removeValue(forKey: place) {
                 state.sizeBytes -= old.bytes.count
             }

@@ -4,7 +4,7 @@ import CYAML
 ///
 /// libyaml parses (YAML 1.1); its events are checked one by one, so that anything else is rejected at its position.
 enum YAMLMapping {
-    private enum Place {
+    private enum State {
         case start
         case name
         case value(of: String, line: Int)
@@ -34,7 +34,7 @@ enum YAMLMapping {
         _ parser: inout yaml_parser_t, path: String
     ) throws(ConfigurationError) -> [ConfigurationFile.Entry] {
         var entries: [ConfigurationFile.Entry] = []
-        var place = Place.start
+        var place = State.start
         /// The list of mappings that is being read: the entries before it, and the mappings so far.
         var outer:
             (

@@ -33,7 +33,7 @@ package struct ArchiveTakeOver {
         package var problems: [String] = []
     }
 
-    private let place: UploadPlace
+    private let place: UploadTarget
     private let layout: ArchiveLayout
     private let now: UTCTime
     private let idleTimeoutNanoseconds: Int64
@@ -46,7 +46,7 @@ package struct ArchiveTakeOver {
     ///   - idleTimeoutNanoseconds: a session without records for this long is not continued; 0: every session is.
     ///   - connections: number of parallel requests.
     package init(
-        from place: UploadPlace, now: UTCTime, idleTimeoutNanoseconds: Int64,
+        from place: UploadTarget, now: UTCTime, idleTimeoutNanoseconds: Int64,
         connections: Int = Self.usualConnections
     ) {
         self.place = place

@@ -13,9 +13,9 @@ package struct LocalCopies {
         package var failure: String?
     }
 
-    private let place: UploadPlace
+    private let place: UploadTarget
 
-    package init(of place: UploadPlace) { self.place = place }
+    package init(of place: UploadTarget) { self.place = place }
 
     /// Removes the copies of a session until a store error, which is in the outcome. Segments that are not in the store are kept,
     /// and so is a protected session.

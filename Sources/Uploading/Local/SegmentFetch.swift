@@ -8,9 +8,9 @@ import ObjectStore
 /// The file is renamed when it is complete and durable, and gets the modification time in its proof, so that the proof is valid for
 /// it and it can be evicted again without another upload.
 struct SegmentFetch {
-    private let place: UploadPlace
+    private let place: UploadTarget
 
-    init(from place: UploadPlace) { self.place = place }
+    init(from place: UploadTarget) { self.place = place }
 
     /// Fetches a segment that is not on the disk.
     /// - Throws: ``UploadError/setAside(_:)`` where the store has something else than was proven.

@@ -23,11 +23,11 @@ package struct StoreInspection {
         package var isIntact: Bool { !findings.contains { $0.severity == .damage } }
     }
 
-    private let place: UploadPlace
+    private let place: UploadTarget
     private let readsBack: Bool
 
     /// - Parameter readsBack: whether all media is read back and compared.
-    package init(of place: UploadPlace, readsBack: Bool) {
+    package init(of place: UploadTarget, readsBack: Bool) {
         self.place = place
         self.readsBack = readsBack
     }

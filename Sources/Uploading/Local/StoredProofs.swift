@@ -21,14 +21,14 @@ struct StoredProofs: Sendable {
         var problems = ProblemLines()
     }
 
-    private let place: UploadPlace
+    private let place: UploadTarget
     /// Requests at the same time.
     private let connections: Int
     private let sizes: [String: Int64]
     private let tags: [String: String]
 
     /// - Parameter objects: the stored objects of the session.
-    init(in place: UploadPlace, objects: [ObjectPage.Entry], connections: Int) {
+    init(in place: UploadTarget, objects: [ObjectPage.Entry], connections: Int) {
         self.place = place
         self.connections = connections
         sizes = Dictionary(objects.map { ($0.key, $0.sizeBytes) }, uniquingKeysWith: { $1 })

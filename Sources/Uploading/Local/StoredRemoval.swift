@@ -4,9 +4,9 @@ import ObjectStore
 /// Removes a segment or a session from the store, then the local documents about it: an interruption leaves no object that no
 /// document names.
 struct StoredRemoval {
-    private let place: UploadPlace
+    private let place: UploadTarget
 
-    init(in place: UploadPlace) { self.place = place }
+    init(in place: UploadTarget) { self.place = place }
 
     /// Asks the store whether it has a segment as its proof says. To be called directly before the local copy is removed.
     /// - Returns: why it is not proven; nil: it is.

@@ -22,11 +22,11 @@ package struct StoredSessionFetch {
     /// Nothing reads it.
     private static let maximumProtectionBytes = 64 << 10
 
-    private let place: UploadPlace
+    private let place: UploadTarget
     private let withMedia: Bool
 
     /// - Parameter withMedia: whether media is fetched, too; otherwise it stays in the store only.
-    package init(from place: UploadPlace, withMedia: Bool = true) {
+    package init(from place: UploadTarget, withMedia: Bool = true) {
         self.place = place
         self.withMedia = withMedia
     }

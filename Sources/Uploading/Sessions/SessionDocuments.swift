@@ -10,10 +10,10 @@ struct SessionDocuments {
     private static let attempts = 3
 
     private let session: String
-    private let place: UploadPlace
+    private let place: UploadTarget
     private let layout: ArchiveLayout
 
-    init(_ session: String, to place: UploadPlace) {
+    init(_ session: String, to place: UploadTarget) {
         self.session = session
         self.place = place
         layout = place.layout
@@ -198,7 +198,7 @@ enum StoredSession {
     /// The identity of the stored session of a name; nil if the store has none.
     /// - Throws: ``UploadError/setAside(_:)`` if the object is not a session's description.
     static func identity(
-        of session: String, in place: UploadPlace
+        of session: String, in place: UploadTarget
     ) throws(UploadError) -> StoredDocuments.Identity? {
         let key = "\(session)/\(ArchiveLayout.manifestName)"
         let found: (ObjectProperties, [UInt8])? = try place.store {

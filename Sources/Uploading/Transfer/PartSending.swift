@@ -11,7 +11,7 @@ struct PartSending: Sendable {
         var bytes: ObjectBytes
     }
 
-    let place: UploadPlace
+    let place: UploadTarget
     let path: String
     let key: String
     let upload: String

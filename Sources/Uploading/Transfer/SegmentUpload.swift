@@ -14,7 +14,7 @@ final class SegmentUpload {
     private static let maximumDigestErrors = 3
 
     let segment: SegmentKey
-    private let place: UploadPlace
+    private let place: UploadTarget
     private let content: SegmentContent
     private let path: String
     private let storedThrough: (SpoolID) -> UInt64
@@ -30,7 +30,7 @@ final class SegmentUpload {
     /// - Parameter storedThrough: up to which record of a spool the store has everything; 0: unknown.
     /// - Throws: ``UploadError/nothing`` when there is nothing to upload.
     init(
-        _ segment: SegmentKey, to place: UploadPlace,
+        _ segment: SegmentKey, to place: UploadTarget,
         storedThrough: @escaping (SpoolID) -> UInt64 = { _ in 0 }
     ) throws(UploadError) {
         self.segment = segment

@@ -10,14 +10,14 @@ struct StoreListing {
     /// Minimum objects per second of a longer listing. A store lists a page of a thousand in a fifth of a second.
     private static let slowestPerSecond: Int64 = 1_000
 
-    private let place: UploadPlace
+    private let place: UploadTarget
     private let prefix: String
     private let folders: Bool
 
     /// - Parameters:
     ///   - prefix: of the keys.
     ///   - folders: keys with a further `/` are counted as one folder each.
-    init(of prefix: String, folders: Bool, in place: UploadPlace) {
+    init(of prefix: String, folders: Bool, in place: UploadTarget) {
         self.place = place
         self.prefix = prefix
         self.folders = folders

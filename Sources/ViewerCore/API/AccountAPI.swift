@@ -46,13 +46,13 @@ struct AccountAPI {
     }
 
     func logIn(_ request: Request, _ context: ViewerContext) async throws -> Response {
-        let wish: LogInRequest = try await request.decoded(limit: Self.maximumBodyBytes)
+        let body: LogInRequest = try await request.decoded(limit: Self.maximumBodyBytes)
         let outcome = await access.logIn(
-            name: wish.name, password: wish.password, from: context.remoteAddress, now: .now())
+            name: body.name, password: body.password, from: context.remoteAddress, now: .now())
         switch outcome {
         case .succeeded(let rights, let cookie):
-            logger.notice("\(wish.name) has logged in from \(context.remoteAddress)")
-            var response = try Response.json(account(wish.name, rights))
+            logger.notice("\(body.name) has logged in from \(context.remoteAddress)")
+            var response = try Response.json(account(body.name, rights))
             response.headers[.setCookie] = cookie
             return response
         case .wrong:
@@ -90,26 +90,26 @@ struct AccountAPI {
     }
 
     func link(_ request: Request, _ context: ViewerContext) async throws -> Response {
-        let wish: LinkRequest = try await request.decoded(limit: Self.maximumBodyBytes)
-        let parts = wish.address.split(
+        let body: LinkRequest = try await request.decoded(limit: Self.maximumBodyBytes)
+        let parts = body.address.split(
             separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
         let address: String
         do throws(AccessError) {
             address = try access.link(
                 to: String(parts[0]), query: parts.count > 1 ? String(parts[1]) : "",
-                lifeSeconds: wish.seconds, for: context.identity, context.rights, now: .now())
+                lifeSeconds: body.seconds, for: context.identity, context.rights, now: .now())
         } catch {
             throw Problem(.badRequest, "\(error)")
         }
         if let owner = Self.linkOwner(context.identity) {
             let now = AccessTime.now()
             let made = MadeLink(
-                id: MadeLink.id(of: address), owner: owner, address: wish.address,
+                id: MadeLink.id(of: address), owner: owner, address: body.address,
                 madeSeconds: now.secondsSince1970,
-                expiresSeconds: now.secondsSince1970 + wish.seconds, hasEnded: false)
+                expiresSeconds: now.secondsSince1970 + body.seconds, hasEnded: false)
             try await site.run { [links] in try links.add(made, now: now) }
         }
-        logger.notice("\(context.identity) has shared \(parts[0]) for \(wish.seconds) s")
+        logger.notice("\(context.identity) has shared \(parts[0]) for \(body.seconds) s")
         return try .json(Link(address: address), status: .created)
     }
 
@@ -164,10 +164,10 @@ struct AccountAPI {
         guard case .user(let name) = context.identity, let users else {
             throw Problem(.forbidden, "only who has logged in with a password can change it")
         }
-        let wish: PasswordRequest = try await request.decoded(limit: Self.maximumBodyBytes)
+        let body: PasswordRequest = try await request.decoded(limit: Self.maximumBodyBytes)
         // The old password is required, so that an unattended browser does not suffice.
         switch await access.logIn(
-            name: name, password: wish.password, from: context.remoteAddress, now: .now())
+            name: name, password: body.password, from: context.remoteAddress, now: .now())
         {
         case .succeeded: break
         case .wrong: throw Problem(.forbidden, "the present password is another one")
@@ -182,7 +182,7 @@ struct AccountAPI {
         try await site.runHeavy(for: context.workOwner) { [site, logger] in
             try await site.run {
                 do throws(AccessError) {
-                    try users.add(name, password: wish.newPassword, replacing: true)
+                    try users.add(name, password: body.newPassword, replacing: true)
                 } catch {
                     switch error {
                     case .passwordTooShort, .passwordTooLong:

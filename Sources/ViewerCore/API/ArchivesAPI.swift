@@ -84,10 +84,10 @@ struct ArchivesAPI {
     func addMark(_ request: Request, _ context: ViewerContext) async throws -> Response {
         let archive = try admitted(request, context, to: .marking)
         let session = try Self.session(request)
-        let wish: ViewerMark = try await request.decoded(limit: Self.maximumBodyBytes)
+        let body: ViewerMark = try await request.decoded(limit: Self.maximumBodyBytes)
         let (layout, mark) = try await reading(session) { reference in
             let layout = try Self.layout(of: archive, in: reference)
-            return (layout, try Self.mark(wish, session, layout))
+            return (layout, try Self.mark(body, session, layout))
         }
         var change = SessionChange(of: session)
         change.addedMarks = [
@@ -127,26 +127,26 @@ struct ArchivesAPI {
     func edit(_ request: Request, _ context: ViewerContext) async throws -> Response {
         let archive = try admitted(request, context, to: .editing)
         let session = try Self.session(request)
-        let wish: ViewerEdit = try await request.decoded(limit: Self.maximumEditBytes)
+        let body: ViewerEdit = try await request.decoded(limit: Self.maximumEditBytes)
         do throws(SessionEdit.Flaw) {
             _ = try SessionEdit(
-                name: wish.name, note: wish.note, addedTags: wish.addTags ?? [],
-                removedTags: wish.removeTags ?? [])
+                name: body.name, note: body.note, addedTags: body.addTags ?? [],
+                removedTags: body.removeTags ?? [])
         } catch {
             throw Problem(.badRequest, "\(error)")
         }
-        guard wish != ViewerEdit() else { throw Problem(.badRequest, "the body changes nothing") }
+        guard body != ViewerEdit() else { throw Problem(.badRequest, "the body changes nothing") }
         let layout = try await reading(session) { reference in
             let layout = try Self.layout(of: archive, in: reference)
             _ = try Self.library(of: session, layout)
             return layout
         }
         var change = SessionChange(of: session)
-        change.name = wish.name
-        change.note = wish.note
-        change.addedTags = wish.addTags ?? []
-        change.removedTags = wish.removeTags ?? []
-        change.isProtected = wish.isProtected
+        change.name = body.name
+        change.note = body.note
+        change.addedTags = body.addTags ?? []
+        change.removedTags = body.removeTags ?? []
+        change.isProtected = body.isProtected
         try await ask(change, in: layout, "change", context)
         return Response(status: .noContent)
     }
@@ -173,14 +173,14 @@ struct ArchivesAPI {
 
     /// The mark with its time. A mark that is there already keeps its own, if none is asked for.
     private static func mark(
-        _ wish: ViewerMark, _ session: String, _ layout: ArchiveLayout
+        _ body: ViewerMark, _ session: String, _ layout: ArchiveLayout
     ) throws -> SessionMarks.Mark {
         let library = try library(of: session, layout)
         let manifest = try library.manifest(session)
         let moment: Int64
-        if let at = wish.atNanoseconds {
+        if let at = body.atNanoseconds {
             moment = at
-        } else if let known = library.marks(session).marks.first(where: { $0.id == wish.id }) {
+        } else if let known = library.marks(session).marks.first(where: { $0.id == body.id }) {
             moment = known.atNanoseconds
         } else if manifest.state == .recording {
             moment = SystemClock.utc.nowNanoseconds.clampedSubtracting(
@@ -190,7 +190,7 @@ struct ArchivesAPI {
                 .unprocessableContent, "the session is not being recorded: give 'atSeconds'")
         }
         let mark = SessionMarks.Mark(
-            id: wish.id, atNanoseconds: moment, text: wish.text, source: wish.source)
+            id: body.id, atNanoseconds: moment, text: body.text, source: body.source)
         do throws(SessionEdit.Flaw) {
             _ = try SessionEdit(addedMarks: [mark])
         } catch {

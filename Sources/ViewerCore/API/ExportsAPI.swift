@@ -18,13 +18,13 @@ struct ExportsAPI {
     let queue: ExportQueue
 
     /// A requested export.
-    private struct Wish: Decodable {
+    private struct Body: Decodable {
         var session: String
         var sources: [String]
         /// Session time or UTC.
         var from: String?
         var until: String?
-        var layout: ExportWish.Layout?
+        var layout: ExportRequest.Layout?
         var burnsTime: Bool?
     }
 
@@ -43,10 +43,10 @@ struct ExportsAPI {
 
         init(_ job: ExportJob) {
             id = job.id
-            session = job.wish.session
-            sources = job.wish.sources
-            layout = job.wish.layout.rawValue
-            burnsTime = job.wish.burnsTime
+            session = job.request.session
+            sources = job.request.sources
+            layout = job.request.layout.rawValue
+            burnsTime = job.request.burnsTime
             state = job.state
             fraction = job.fraction
             sizeBytes = job.sizeBytes
@@ -62,14 +62,14 @@ struct ExportsAPI {
 
     func add(_ request: Request, _ context: ViewerContext) async throws -> Response {
         _ = try RequestQuery(request, [])
-        let wish: Wish = try await request.decoded(limit: Self.maximumBodyBytes)
-        let layout = wish.layout ?? .passthrough
-        guard ArchiveLayout.isValidName(wish.session) else {
+        let body: Body = try await request.decoded(limit: Self.maximumBodyBytes)
+        let layout = body.layout ?? .passthrough
+        guard ArchiveLayout.isValidName(body.session) else {
             throw Problem(.badRequest, "'session' must be a session's name")
         }
         let count = layout == .passthrough ? 1...1 : 1...Self.maximumSources
-        guard count.contains(wish.sources.count),
-            Set(wish.sources).count == wish.sources.count
+        guard count.contains(body.sources.count),
+            Set(body.sources).count == body.sources.count
         else {
             throw Problem(
                 .badRequest,
@@ -77,22 +77,22 @@ struct ExportsAPI {
                     ? "'sources' must be one name: use the layout files or grid for several"
                     : "'sources' must be up to \(Self.maximumSources) different names")
         }
-        if let other = wish.sources.first(where: { !context.rights.mayRead($0) }) {
+        if let other = body.sources.first(where: { !context.rights.mayRead($0) }) {
             throw Problem(.notFound, "no source '\(other)'")
         }
-        let export = try await site.read { library -> ExportWish in
-            let recording = try library.recording(wish.session)
-            if let other = wish.sources.first(where: { recording.source($0) == nil }) {
-                throw Problem(.notFound, "no source '\(other)' in \(wish.session)")
+        let export = try await site.read { library -> ExportRequest in
+            let recording = try library.recording(body.session)
+            if let other = body.sources.first(where: { recording.source($0) == nil }) {
+                throw Problem(.notFound, "no source '\(other)' in \(body.session)")
             }
-            let from = try RequestQuery.moment(wish.from, "from", zero: recording.zero)
-            let until = try RequestQuery.moment(wish.until, "until", zero: recording.zero)
+            let from = try RequestQuery.moment(body.from, "from", zero: recording.zero)
+            let until = try RequestQuery.moment(body.until, "until", zero: recording.zero)
             if let from, let until, from >= until {
                 throw Problem(.badRequest, "'until' must be later than 'from'")
             }
-            return ExportWish(
-                session: wish.session, sources: wish.sources, fromNanoseconds: from,
-                untilNanoseconds: until, layout: layout, burnsTime: wish.burnsTime ?? false)
+            return ExportRequest(
+                session: body.session, sources: body.sources, fromNanoseconds: from,
+                untilNanoseconds: until, layout: layout, burnsTime: body.burnsTime ?? false)
         }
         let now = SystemClock.monotonic.nowNanoseconds
         switch queue.add(export, for: context.identity, now: now) {

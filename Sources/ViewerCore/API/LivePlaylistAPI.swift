@@ -18,16 +18,16 @@ struct LivePlaylistAPI {
 
     func playlist(_ request: Request, _ context: ViewerContext) async throws -> Response {
         let query = try RequestQuery(request, ["_HLS_msn", "_HLS_part", "_HLS_skip"])
-        let wish: LiveRequest
+        let body: LiveRequest
         do throws(LiveRequest.Malformed) {
-            wish = try LiveRequest(
+            body = try LiveRequest(
                 msn: query["_HLS_msn"], part: query["_HLS_part"], skip: query["_HLS_skip"])
         } catch {
             throw Problem(.badRequest, "\(error)")
         }
         let stream = try await stream(try context.source())
         let pass = access.pass(context.credentials, context.rights, now: .now())
-        let text = try await stream.text(wish) { Self.now() }
+        let text = try await stream.text(body) { Self.now() }
         try check(pass)
         return PlaylistAPI.playlist(text)
     }

@@ -35,21 +35,21 @@ struct OperatorAPI {
     func edit(_ request: Request, _ context: ViewerContext) async throws -> Response {
         _ = try RequestQuery(request, [])
         let session = try await operated(context)
-        let wish: Edit = try await request.decoded(limit: Self.maximumBodyBytes)
+        let body: Edit = try await request.decoded(limit: Self.maximumBodyBytes)
         let edit: SessionEdit
         do throws(SessionEdit.Flaw) {
             edit = try SessionEdit(
-                name: wish.name, note: wish.note, addedTags: wish.addTags ?? [],
-                removedTags: wish.removeTags ?? [], isProtected: wish.isProtected)
+                name: body.name, note: body.note, addedTags: body.addTags ?? [],
+                removedTags: body.removeTags ?? [], isProtected: body.isProtected)
         } catch {
             throw Problem(.badRequest, "\(error)")
         }
         var change = SessionChange(of: session)
-        change.name = wish.name
-        change.note = wish.note
-        change.addedTags = wish.addTags ?? []
-        change.removedTags = wish.removeTags ?? []
-        change.isProtected = wish.isProtected
+        change.name = body.name
+        change.note = body.note
+        change.addedTags = body.addTags ?? []
+        change.removedTags = body.removeTags ?? []
+        change.isProtected = body.isProtected
         guard change != SessionChange(of: session) else {
             throw Problem(.badRequest, "the body changes nothing")
         }
@@ -97,7 +97,7 @@ struct OperatorAPI {
     // MARK: Marks
 
     /// A requested mark.
-    private struct MarkWish: Decodable {
+    private struct MarkRequest: Decodable {
         /// Nil: the one being recorded.
         var session: String?
         /// Session time or UTC; nil: now.
@@ -137,24 +137,24 @@ struct OperatorAPI {
 
     func addMark(_ request: Request, _ context: ViewerContext) async throws -> Response {
         _ = try RequestQuery(request, [])
-        let wish: MarkWish = try await request.decoded(limit: Self.maximumBodyBytes)
+        let body: MarkRequest = try await request.decoded(limit: Self.maximumBodyBytes)
         let rights = context.rights
-        if let name = wish.session, !ArchiveLayout.isValidName(name) {
+        if let name = body.session, !ArchiveLayout.isValidName(name) {
             throw Problem(.badRequest, "'session' must be a session's name")
         }
         let (session, mark, zero) = try await site.read { library in
-            let session = try wish.session ?? library.sessionBeingRecorded()
+            let session = try body.session ?? library.sessionBeingRecorded()
             guard let session else {
                 throw Problem(.notFound, "no session is being recorded: give 'session' and 'at'")
             }
             let sources = try library.sources(of: session, for: rights)
-            if let source = wish.source, !sources.contains(source) || !rights.mayRead(source) {
+            if let source = body.source, !sources.contains(source) || !rights.mayRead(source) {
                 throw Problem(.notFound, "no source '\(source)' in \(session)")
             }
             let manifest = try library.manifest(session)
             let zero = manifest.zeroTime
             let moment: Int64
-            if let at = try wish.at?.sessionNanoseconds(zero: zero) {
+            if let at = try body.at?.sessionNanoseconds(zero: zero) {
                 moment = at
             } else if manifest.state == .recording {
                 moment = SystemClock.utc.nowNanoseconds.clampedSubtracting(zero.nanoseconds)
@@ -162,8 +162,8 @@ struct OperatorAPI {
                 throw Problem(.badRequest, "the session is not being recorded: give 'at'")
             }
             let mark = SessionMarks.Mark(
-                id: SessionMarks.Mark.newIdentity(), atNanoseconds: moment, text: wish.text,
-                source: wish.source)
+                id: SessionMarks.Mark.newIdentity(), atNanoseconds: moment, text: body.text,
+                source: body.source)
             return (session, mark, zero)
         }
         try await checkOperates(session, rights)
@@ -322,7 +322,7 @@ struct OperatorAPI {
             change.isCapturing = order.command == .start
             return .change(change)
         case .set:
-            let change = try order.set.map { wish throws(Problem) in try Self.change(wish) }
+            let change = try order.set.map { body throws(Problem) in try Self.change(body) }
             guard let change, !change.isEmpty else {
                 throw Problem(.badRequest, "'set' changes nothing")
             }
@@ -330,40 +330,40 @@ struct OperatorAPI {
         }
     }
 
-    private static func change(_ wish: Change) throws(Problem) -> CaptureChange {
+    private static func change(_ body: Change) throws(Problem) -> CaptureChange {
         var change = CaptureChange()
-        if let rate = wish.videoBitsPerSecond {
+        if let rate = body.videoBitsPerSecond {
             guard rate > 0 else {
                 throw Problem(.badRequest, "'videoBitsPerSecond' must be more than 0")
             }
             change.videoBitrate = UInt64(rate)
         }
-        if let size = wish.size {
+        if let size = body.size {
             guard let value = OwnOr<PictureSize>(argument: size) else {
                 throw Problem(.badRequest, "'size' must be \(OwnOr<PictureSize>.valueHint)")
             }
             change.size = value.choice
         }
-        if let rate = wish.frameRate {
+        if let rate = body.frameRate {
             guard let value = OwnOr<FrameRate>(argument: rate) else {
                 throw Problem(.badRequest, "'frameRate' must be \(OwnOr<FrameRate>.valueHint)")
             }
             change.frameRate = value.choice
         }
-        if let crop = wish.crop {
+        if let crop = body.crop {
             guard let value = OwnOr<PictureCrop>(argument: crop) else {
                 throw Problem(.badRequest, "'crop' must be \(OwnOr<PictureCrop>.valueHint)")
             }
             change.crop = value.choice
         }
-        if let degrees = wish.rotation {
+        if let degrees = body.rotation {
             guard let rotation = PictureOrientation.Rotation(rawValue: degrees) else {
                 throw Problem(.badRequest, "'rotation' must be 0, 90, 180 or 270")
             }
             change.rotation = rotation
         }
-        change.isMirrored = wish.isMirrored
-        let controls = wish.controls ?? [:]
+        change.isMirrored = body.isMirrored
+        let controls = body.controls ?? [:]
         guard controls.count <= 64, controls.keys.allSatisfy({ (1...64).contains($0.utf8.count) })
         else { throw Problem(.badRequest, "'controls' must be at most 64, with names") }
         change.controls = controls.sorted { $0.key < $1.key }.map {

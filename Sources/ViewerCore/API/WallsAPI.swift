@@ -11,7 +11,7 @@ struct WallsAPI {
     let store: WallStore
 
     /// A wall to save.
-    private struct Wish: Decodable {
+    private struct Body: Decodable {
         var name: String
         var sources: [String]
         var tiles: Int?
@@ -60,7 +60,7 @@ struct WallsAPI {
     }
 
     func add(_ request: Request, _ context: ViewerContext) async throws -> Response {
-        let wall = try await wish(request, context, id: Self.newID())
+        let wall = try await requestedWall(request, context, id: Self.newID())
         let store = store
         try await site.run { try store.change { $0.append(wall) } }
         site.logger.notice("\(context.identity) has saved the wall \(wall.id)")
@@ -69,7 +69,7 @@ struct WallsAPI {
 
     func replace(_ request: Request, _ context: ViewerContext) async throws -> Response {
         let id = context.parameters.get("wall") ?? ""
-        let wall = try await wish(request, context, id: id)
+        let wall = try await requestedWall(request, context, id: id)
         let replaced = try await change(id, context) { walls, place in
             // A wall of another account keeps its owner.
             var wall = wall
@@ -88,15 +88,15 @@ struct WallsAPI {
         return Response(status: .noContent)
     }
 
-    private func wish(
+    private func requestedWall(
         _ request: Request, _ context: ViewerContext, id: String
     ) async throws -> Wall {
         _ = try RequestQuery(request, [])
         guard let owner = context.identity.ownerName else {
             throw Problem(.forbidden, "a link saves nothing: log in first")
         }
-        let wish: Wish = try await request.decoded(limit: Self.maximumBodyBytes)
-        let wall = wish.wall(id, owner: owner)
+        let body: Body = try await request.decoded(limit: Self.maximumBodyBytes)
+        let wall = body.wall(id, owner: owner)
         if let flaw = wall.flaw { throw Problem(.badRequest, flaw) }
         if let other = wall.sources.first(where: { !context.rights.mayRead($0) }) {
             throw Problem(.notFound, "no source '\(other)'")

@@ -3,7 +3,7 @@ import Archive
 import ExportCore
 
 /// A request for an export.
-struct ExportWish: Hashable, Sendable {
+struct ExportRequest: Hashable, Sendable {
     enum Layout: String, Codable, Hashable, Sendable {
         /// One source, its samples byte for byte.
         case passthrough
@@ -36,7 +36,7 @@ struct ExportJob: Sendable {
 
     /// Random, so that it cannot be guessed.
     let id: String
-    let wish: ExportWish
+    let request: ExportRequest
     /// The requesting account.
     let owner: Identity
     var state = State.waiting
@@ -57,20 +57,20 @@ struct ExportJob: Sendable {
 
     /// Whether an account may view it, download its file and cancel it (``Rights/mayFollowJob(of:sources:as:)``).
     func isFor(_ identity: Identity, _ rights: Rights) -> Bool {
-        rights.mayFollowJob(of: owner, sources: wish.sources, as: identity)
+        rights.mayFollowJob(of: owner, sources: request.sources, as: identity)
     }
 
     /// The name to save it under.
     var fileName: String {
         let what =
-            switch wish.layout {
-            case .passthrough, .files: ClipName.names(of: wish.sources)
-            case .grid: wish.sources.count == 1 ? wish.sources[0] : "grid"
+            switch request.layout {
+            case .passthrough, .files: ClipName.names(of: request.sources)
+            case .grid: request.sources.count == 1 ? request.sources[0] : "grid"
             }
         return
-            "\(ClipName(session: wish.session, what: what, fromNanoseconds: wish.fromNanoseconds, untilNanoseconds: wish.untilNanoseconds, showsTime: wish.burnsTime, ending: wish.isArchive ? "zip" : "mp4"))"
+            "\(ClipName(session: request.session, what: what, fromNanoseconds: request.fromNanoseconds, untilNanoseconds: request.untilNanoseconds, showsTime: request.burnsTime, ending: request.isArchive ? "zip" : "mp4"))"
     }
 
     /// The type of its file.
-    var contentType: String { wish.isArchive ? "application/zip" : "video/mp4" }
+    var contentType: String { request.isArchive ? "application/zip" : "video/mp4" }
 }

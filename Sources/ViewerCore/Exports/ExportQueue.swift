@@ -91,9 +91,9 @@ final class ExportQueue: Sendable {
     func path(_ id: String) -> String { "\(directory)/\(Self.namePrefix)\(id)" }
 
     /// Adds a job.
-    func add(_ wish: ExportWish, for owner: Identity, now: Int64) -> Addition {
+    func add(_ request: ExportRequest, for owner: Identity, now: Int64) -> Addition {
         let job = ExportJob(
-            id: Self.randomID(), wish: wish, owner: owner, sinceNanoseconds: now)
+            id: Self.randomID(), request: request, owner: owner, sinceNanoseconds: now)
         let (answer, begins) = state.withLock { state -> (Addition, Bool) in
             let own = state.jobs.count { !$0.hasEnded && $0.owner == owner }
             guard owner == .anonymous || own < Self.maximumOfAccount else {
@@ -109,7 +109,7 @@ final class ExportQueue: Sendable {
         }
         guard case .taken = answer else { return answer }
         logger.notice(
-            "\(owner) exports \(wish.sources.joined(separator: ", ")) of \(wish.session) (\(wish.layout.rawValue))"
+            "\(owner) exports \(request.sources.joined(separator: ", ")) of \(request.session) (\(request.layout.rawValue))"
         )
         if begins { NamedThread.start("export") { [self] in runJobs() } }
         changed(job)

@@ -21,19 +21,19 @@ struct ExportWork: Sendable {
         let library = try RecordingLibrary(site.archive, isReadOnly: true) { [logger] in
             logger.warning("\($0)")
         }
-        let recording = try library.recording(job.wish.session)
-        let ranges = try job.wish.sources.map { name -> ExportRange in
+        let recording = try library.recording(job.request.session)
+        let ranges = try job.request.sources.map { name -> ExportRange in
             guard let source = recording.source(name) else {
                 throw ExportError.noSource(name, available: recording.sources.map(\.name))
             }
             return ExportRange(
                 source: source, sessionZero: recording.zero,
-                startNanoseconds: job.wish.fromNanoseconds,
-                endNanoseconds: job.wish.untilNanoseconds)
+                startNanoseconds: job.request.fromNanoseconds,
+                endNanoseconds: job.request.untilNanoseconds)
         }
-        if job.wish.isArchive { return try archive(ranges, of: job, to: path, control) }
+        if job.request.isArchive { return try archive(ranges, of: job, to: path, control) }
         let output = try OutputFile(path, overwrites: true)
-        guard job.wish.layout == .grid else {
+        guard job.request.layout == .grid else {
             return try file(ranges[0], of: job, to: output, control).sizeBytes
         }
         var options = GridExport.Options()
@@ -52,7 +52,7 @@ struct ExportWork: Sendable {
     private func file(
         _ range: ExportRange, of job: ExportJob, to output: OutputFile, _ control: WorkControl
     ) throws -> ExportSummary {
-        guard job.wish.burnsTime else {
+        guard job.request.burnsTime else {
             var options = MovieExport.Options()
             options.isFastStart = true
             var export = try MovieExport(range, to: output, options: options, control: control)
@@ -81,9 +81,9 @@ struct ExportWork: Sendable {
             }
             _ = try self.file(range, of: job, to: OutputFile(part, overwrites: true), share)
             let name = ClipName(
-                session: job.wish.session, what: range.source.name,
-                fromNanoseconds: job.wish.fromNanoseconds,
-                untilNanoseconds: job.wish.untilNanoseconds, showsTime: job.wish.burnsTime)
+                session: job.request.session, what: range.source.name,
+                fromNanoseconds: job.request.fromNanoseconds,
+                untilNanoseconds: job.request.untilNanoseconds, showsTime: job.request.burnsTime)
             try file.add(
                 part, to: &archive, named: "\(name)",
                 modified: range.sessionZero.advanced(by: range.startNanoseconds ?? 0), control)

@@ -29,7 +29,7 @@ final class FeedSubscriber: Sendable {
     /// Maximum queued messages: three seconds of 64 sources.
     private static let queuedMessages: Int32 = 2_000
 
-    private let place: FeedPlace
+    private let place: FeedEndpoint
     private let hub: LiveHub
     private let logger: Logger
     /// Called on the feed's thread, with the time (monotonic, nanoseconds).
@@ -42,7 +42,7 @@ final class FeedSubscriber: Sendable {
 
     /// - Parameter hub: determines the topics.
     init(
-        _ place: FeedPlace, hub: LiveHub, logger: Logger,
+        _ place: FeedEndpoint, hub: LiveHub, logger: Logger,
         receive: @escaping @Sendable (Message, Int64) -> Void
     ) throws(MessagingError) {
         self.place = place

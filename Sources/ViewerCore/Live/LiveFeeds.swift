@@ -20,7 +20,7 @@ final class LiveFeeds: Sendable {
     private static let eventBurst = 500.0
 
     private struct State {
-        var subscribers: [FeedPlace: FeedSubscriber] = [:]
+        var subscribers: [FeedEndpoint: FeedSubscriber] = [:]
         var status: SiteStatus?
         var budgets: [String: EventBudget] = [:]
         var isRunning = false
@@ -73,9 +73,9 @@ final class LiveFeeds: Sendable {
     }
 
     /// Hears these feeds, and no others; at once, or from ``start()`` on.
-    func follow(_ places: [FeedPlace]) throws(MessagingError) {
+    func follow(_ places: [FeedEndpoint]) throws(MessagingError) {
         let known = state.withLock { Set($0.subscribers.keys) }
-        var new: [FeedPlace: FeedSubscriber] = [:]
+        var new: [FeedEndpoint: FeedSubscriber] = [:]
         for place in places where !known.contains(place) && new[place] == nil {
             new[place] = try FeedSubscriber(place, hub: hub, logger: logger) { [weak self] in
                 self?.take($0, from: place.collector, now: $1)

@@ -28,9 +28,9 @@ final class LiveHub: Sendable {
     static let lingeringNanoseconds: Int64 = 600_000_000_000
     /// Maximum rate of all sources without viewers, bytes a second: eight of 4 Mbit/s. Beyond it, all of their subscriptions end.
     static let lingeringBytesPerSecond = 4 << 20
-    /// A collector ends connections with more than 1,200 topics. With more wishes than this, none is sent, and batches
+    /// A collector ends connections with more than 1,200 topics. With more requests for delays than this, none is sent, and batches
     /// are those of the agents.
-    private static let maximumWishes = 500
+    private static let maximumRequests = 500
     /// A source without messages for this long is disconnected.
     private static let silenceNanoseconds: Int64 = 3_000_000_000
     /// A held stream without messages for this long, and for twice its usual interval, gives way to another feed's. Batches of watched
@@ -228,22 +228,22 @@ final class LiveHub: Sendable {
             }
             // An empty one is all of them.
             if topics.contains([]) { topics = [[]] }
-            let wishes = Self.wishes(state)
-            return wishes.count > Self.maximumWishes ? topics : topics.union(wishes)
+            let requests = Self.requests(state)
+            return requests.count > Self.maximumRequests ? topics : topics.union(requests)
         }
     }
 
     /// The topic of a requested batch length: it names its source.
-    private static func wishes(_ state: State) -> Set<[UInt8]> {
-        var wishes: Set<[UInt8]> = []
+    private static func requests(_ state: State) -> Set<[UInt8]> {
+        var requests: Set<[UInt8]> = []
         for watcher in state.watchers.values {
             guard let milliseconds = watcher.batchMilliseconds else { continue }
             let sources = watcher.sources ?? Set(state.sources.keys)
             for source in sources where watcher.wants(source) {
-                wishes.insert(FeedTopic.wish(milliseconds, for: source))
+                requests.insert(FeedTopic.delayRequest(milliseconds, for: source))
             }
         }
-        return wishes
+        return requests
     }
 
     /// Number of watchers.

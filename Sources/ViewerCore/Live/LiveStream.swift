@@ -43,7 +43,7 @@ actor LiveStream {
     /// Time of the last request, monotonic, nanoseconds.
     private var askedNanoseconds: Int64
 
-    private let place: LiveStreamMemory.Place
+    private let place: LiveStreamMemory.Share
 
     /// - Parameter memory: that of all streams.
     init(

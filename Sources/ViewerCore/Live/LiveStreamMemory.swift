@@ -28,7 +28,7 @@ final class LiveStreamMemory: Sendable {
     init(maximumBytes: Int = LiveStreamMemory.maximumBytes) { self.maximumBytes = maximumBytes }
 
     /// The memory of one stream, while this object exists.
-    final class Place: Sendable {
+    final class Share: Sendable {
         private let memory: LiveStreamMemory
         private let number: Int
 
@@ -55,13 +55,13 @@ final class LiveStreamMemory: Sendable {
 
     var keptBytes: Int { state.withLock { $0.bytes } }
 
-    func place() -> Place {
+    func place() -> Share {
         let number = state.withLock { state in
             state.next += 1
             state.entries[state.next] = Entry()
             return state.next
         }
-        return Place(self, number)
+        return Share(self, number)
     }
 
     private func keep(_ bytes: Int, asked: Int64, _ number: Int) -> Bool {

@@ -118,7 +118,7 @@ final class SiteFollower: Sendable {
     }
 
     /// A collector's archive, as far as it determines what is read.
-    private struct Place: Hashable {
+    private struct Location: Hashable {
         var archive: String
         var directory: String?
         var store: String?
@@ -127,11 +127,11 @@ final class SiteFollower: Sendable {
         var isHere: Bool
     }
 
-    private func places(of collectors: [SiteCollector]) -> Set<Place> {
+    private func places(of collectors: [SiteCollector]) -> Set<Location> {
         Set(
             collectors.map { collector in
                 let report = collector.report
-                return Place(
+                return Location(
                     archive: collector.archive, directory: report?.archive, store: report?.store,
                     storeEndpoint: report?.storeEndpoint, viewer: report?.viewer,
                     isHere: report.map { settings.identity($0.archive) == collector.archive }
@@ -140,11 +140,11 @@ final class SiteFollower: Sendable {
     }
 
     /// - Parameter flaws: what has been logged about collectors that cannot be heard.
-    private func look(_ places: inout Set<Place>, _ flaws: inout Set<String>) throws {
+    private func look(_ places: inout Set<Location>, _ flaws: inout Set<String>) throws {
         let collectors = try settings.collectors()
         feeds.note(collectors)
         known(collectors)
-        let heard = FeedPlace.places(
+        let heard = FeedEndpoint.places(
             of: collectors, identity: settings.identity, access: settings.feeds)
         for flaw in heard.flaws where !flaws.contains(flaw) { logger.warning("\(flaw)") }
         flaws = Set(heard.flaws)

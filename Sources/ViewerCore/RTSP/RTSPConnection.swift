@@ -179,7 +179,7 @@ final class RTSPConnection: ChannelInboundHandler {
         for action in actions {
             switch action {
             case .send(let bytes): send(bytes)
-            case .resolve(let wish): resolve(wish)
+            case .resolve(let lookup): resolve(lookup)
             case .play(let range, let tracks): play(range, tracks)
             case .pause: stopPlaying()
             case .tearDown:
@@ -215,12 +215,12 @@ final class RTSPConnection: ChannelInboundHandler {
         }
     }
 
-    private func resolve(_ wish: ServerSession.Wish) {
+    private func resolve(_ lookup: ServerSession.Lookup) {
         guard let context, let number else { return }
         let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
         let (service, address, eventLoop) = (service, address, context.eventLoop)
         pending = Task {
-            let outcome = await service.resolve(wish, from: address, connection: number)
+            let outcome = await service.resolve(lookup, from: address, connection: number)
             eventLoop.execute { bound.value.resolved(outcome) }
         }
     }

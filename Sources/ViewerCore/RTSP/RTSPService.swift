@@ -16,7 +16,7 @@ final class RTSPService: Sendable {
     /// The limit of live streams over HTTP.
     static let maximumReadersOfAccount = LiveHub.maximumWatchersOfAccount
 
-    /// Result of a ``ServerSession/Wish``.
+    /// Result of a ``ServerSession/Lookup``.
     enum Outcome: Sendable {
         case live(LiveSource.Use, LiveSource.Description, Identity, AccessPass)
         case recording(RecordingPlayback, Identity, AccessPass)
@@ -166,10 +166,10 @@ final class RTSPService: Sendable {
 
     /// Authenticates a client, and looks up its resource.
     func resolve(
-        _ wish: ServerSession.Wish, from address: String, connection: Int
+        _ lookup: ServerSession.Lookup, from address: String, connection: Int
     ) async -> Outcome {
         let (identity, rights, pass): (Identity, Rights, AccessPass)
-        switch await logIn.check(wish.credentials, from: address) {
+        switch await logIn.check(lookup.credentials, from: address) {
         case .refused(let status): return .refused(status)
         case .allowed(let who, let may, let proof): (identity, rights, pass) = (who, may, proof)
         }
@@ -177,7 +177,7 @@ final class RTSPService: Sendable {
         let owner = WorkOwner(identity, remoteAddress: address)
         let outcome: Outcome
         do {
-            switch wish.resource {
+            switch lookup.resource {
             case .live(let source):
                 guard rights.mayRead(source), try await isReported(source, for: owner) else {
                     throw ViewerSite.noRecording

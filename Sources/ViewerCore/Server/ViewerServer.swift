@@ -92,7 +92,7 @@ package struct ViewerServer: Sendable {
         ) { [log] job in
             do {
                 log.add(
-                    "job", for: .job(owner: job.owner, sources: job.wish.sources),
+                    "job", for: .job(owner: job.owner, sources: job.request.sources),
                     json: try ExportsAPI.event(job))
             } catch {
                 logger.warning("a job cannot be told of: \(error)")

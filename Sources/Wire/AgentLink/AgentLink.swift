@@ -352,10 +352,10 @@ extension AgentLink {
     package var takesSeveralRecords: Bool { isFlowing && collectorMinor >= WireLimits.watchMinor }
     /// The delay that live viewers of a source request, nanoseconds; nil without viewers.
     package func watchNanoseconds(of source: Int) -> Int64? {
-        let wish = cursors[source].watchMilliseconds
-        guard isFlowing, wish > 0 else { return nil }
+        let milliseconds = cursors[source].watchMilliseconds
+        guard isFlowing, milliseconds > 0 else { return nil }
         let range = WireLimits.watchMillisecondsRange
-        return Int64(min(max(wish, range.lowerBound), range.upperBound)) * 1_000_000
+        return Int64(min(max(milliseconds, range.lowerBound), range.upperBound)) * 1_000_000
     }
 
     /// Payload bytes in memory that are not durable at the collector.

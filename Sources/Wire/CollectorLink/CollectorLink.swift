@@ -115,12 +115,12 @@ package struct CollectorLink: Sendable {
     ///
     /// Every Welcome and every Ack repeats it, at least once per heartbeat interval. So a requested delay is never
     /// older than that, and ends with the connection.
-    /// - Parameter wish: milliseconds for a source; 0: it is not watched.
-    package mutating func setWatch(_ wish: @escaping @Sendable (_ source: String) -> UInt32) {
+    /// - Parameter delay: milliseconds for a source; 0: it is not watched.
+    package mutating func setWatch(_ delay: @escaping @Sendable (_ source: String) -> UInt32) {
         let before = watch
-        watch = wish
+        watch = delay
         for (name, entry) in sources.sorted(by: { $0.key < $1.key }) {
-            guard let holder = entry.holder, before(name) != wish(name) else { continue }
+            guard let holder = entry.holder, before(name) != delay(name) else { continue }
             markAckDue(holder)
         }
     }

@@ -88,18 +88,18 @@ package enum FeedTopic {
     /// Media of one source.
     package static func source(_ name: String) -> [UInt8] { Array(name.utf8) + [0] }
 
-    private static let wishPrefix = Array("@batch/".utf8)
+    private static let delayPrefix = Array("@batch/".utf8)
 
     /// Not a topic of messages: a subscription to it requests a maximum delay from capture for a source's samples. It
     /// is clamped to ``WireLimits/watchMillisecondsRange``.
-    package static func wish(_ milliseconds: UInt32, for source: String) -> [UInt8] {
-        wishPrefix + Array("\(milliseconds)/\(source)".utf8) + [0]
+    package static func delayRequest(_ milliseconds: UInt32, for source: String) -> [UInt8] {
+        delayPrefix + Array("\(milliseconds)/\(source)".utf8) + [0]
     }
 
     /// The requested delay in a topic; nil for another topic, or an invalid source name.
-    package static func wish(of topic: [UInt8]) -> (source: String, milliseconds: UInt32)? {
-        guard topic.starts(with: wishPrefix), topic.last == 0 else { return nil }
-        let parts = topic[wishPrefix.count..<topic.count - 1].split(
+    package static func delayRequest(of topic: [UInt8]) -> (source: String, milliseconds: UInt32)? {
+        guard topic.starts(with: delayPrefix), topic.last == 0 else { return nil }
+        let parts = topic[delayPrefix.count..<topic.count - 1].split(
             separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
         guard parts.count == 2, let milliseconds = UInt32(String(decoding: parts[0], as: UTF8.self))
         else { return nil }

@@ -139,7 +139,7 @@ struct MarkCommand: RepeatingCommand {
     /// In all archives of a site that have the session.
     /// - Returns: the marks after the change. Other machines are not asked for them again.
     private func change(
-        _ before: SessionMarks, _ site: ChangedArchiveOptions.Site, _ place: SessionPlace,
+        _ before: SessionMarks, _ site: ChangedArchiveOptions.Site, _ place: FoundSession,
         _ mark: ViewerMark?
     ) throws -> SessionMarks {
         guard mark != nil || !remove.isEmpty else { return before }

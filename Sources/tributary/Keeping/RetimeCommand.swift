@@ -63,7 +63,7 @@ struct RetimeCommand: RepeatingCommand {
     }
 
     /// The session in the archive that is changed, and the site's other archives that have parts of it.
-    private func subject() throws -> (SessionPlace, [RetimingPeer]) {
+    private func subject() throws -> (FoundSession, [RetimingPeer]) {
         var others = Array(archive.archives.dropFirst())
         if let bucket = others.first(where: StoreAddress.isAddress) {
             throw Failure(
@@ -96,7 +96,7 @@ struct RetimeCommand: RepeatingCommand {
             }
         }
         if peers.isEmpty { Program.complain("no other archive has a part of \(own)") }
-        return (SessionPlace(name: own, library: library), peers)
+        return (FoundSession(name: own, library: library), peers)
     }
 
     private func show(_ report: RetimingReport) {

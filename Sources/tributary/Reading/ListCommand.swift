@@ -76,7 +76,7 @@ struct ListCommand: RepeatingCommand {
         }
     }
 
-    private func listSegments(of session: SessionPlace) throws {
+    private func listSegments(of session: FoundSession) throws {
         let segments = try session.library.segments(
             of: session.name, from: from?.nanoseconds, until: until?.nanoseconds)
         if json { return try JSONOutput.print(segments) }

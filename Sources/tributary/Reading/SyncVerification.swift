@@ -61,7 +61,7 @@ struct SyncVerification {
     }
 
     /// A session's sources lie on its timeline: a file's zero is where its segment begins.
-    private func measure(_ place: SessionPlace) throws -> Measured {
+    private func measure(_ place: FoundSession) throws -> Measured {
         let session = place.name
         if let copies = try place.library.measuredCopies(of: session) {
             return try measure(session, copies)

@@ -109,7 +109,7 @@ struct VerifyCommand: RepeatingCommand {
             // An entry of the list need not be a session that can be found.
             let (paths, found) =
                 if let whole {
-                    ([String](), [SessionPlace(name: name, library: whole)])
+                    ([String](), [FoundSession(name: name, library: whole)])
                 } else {
                     try finder.subjects(name)
                 }
@@ -160,7 +160,7 @@ struct VerifyCommand: RepeatingCommand {
 
     /// Adds the results of decoding to the reports of a session's files.
     private func decode(
-        _ place: SessionPlace, into report: inout SessionReport, _ control: WorkControl
+        _ place: FoundSession, into report: inout SessionReport, _ control: WorkControl
     ) throws {
         let recording = try place.recording()
         for source in report.sources.indices {

@@ -58,8 +58,8 @@ struct StoreArguments: ParsableArguments {
         return settings
     }
 
-    func place() throws -> UploadPlace {
-        UploadPlace(
+    func place() throws -> UploadTarget {
+        UploadTarget(
             try bucket(), archive.layout, settings: settings, surroundings: .system(),
             figures: UploadFigures())
     }

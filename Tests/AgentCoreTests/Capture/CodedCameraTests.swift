@@ -144,7 +144,7 @@ import Testing
                 isDamaged: false, bytes: memory.bytes, spareBytes: 0, owner: memory)
             try stage.take(
                 picture,
-                PicturePlace(captureNanoseconds: clock.nowNanoseconds, durationNanoseconds: 1_000),
+                PictureTime(captureNanoseconds: clock.nowNanoseconds, durationNanoseconds: 1_000),
                 output)
             try stage.finish(output)
             hub.pipelineEnded(1, .stopped, isRetired: false)

@@ -77,15 +77,15 @@ import Wire
     @Test func `a part of the pictures is never the camera's own H264`() throws {
         var settings = quickSettings(video: .device("/dev/video7"), audio: .none)
         settings.crop = PictureCrop("80x60+0+0")
-        guard case .never = try settings.cameraWish().ownH264 else {
+        guard case .never = try settings.cameraRequest().ownH264 else {
             Issue.record("what the camera encodes cannot be cut")
             return
         }
         settings.videoFormat = "h264"
-        #expect(throws: CaptureError.self) { _ = try settings.cameraWish() }
+        #expect(throws: CaptureError.self) { _ = try settings.cameraRequest() }
         settings.videoFormat = nil
         settings.encoder = .copy
-        #expect(throws: CaptureError.self) { _ = try settings.cameraWish() }
+        #expect(throws: CaptureError.self) { _ = try settings.cameraRequest() }
     }
 
     @Test func `a snapshot is refused with advice`() throws {

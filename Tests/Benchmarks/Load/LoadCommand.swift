@@ -142,7 +142,7 @@ struct LoadCommand: ParsableCommand {
                 sources, in: authorizeIn, of: try PublicKey(text: collectorKey))
         }
         let chosen = try LinkSecurity.ofAgent(
-            LinkSecurity.Wish(
+            LinkSecurity.Request(
                 endpoint: collector, isLocal: Endpoint.isLocal(collector), isInsecure: false,
                 directory: keys, collectorKey: collectorKey))
         let security = chosen.map { SocketSecurity.client($0.key, server: $0.collectorKey) }

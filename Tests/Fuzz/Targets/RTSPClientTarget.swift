@@ -62,7 +62,7 @@ enum RTSPClientTarget {
         }
     }
 
-    private static func check(_ wish: ServerSession.Wish) {
+    private static func check(_ wish: ServerSession.Lookup) {
         switch wish.resource {
         case .live(let source): precondition(DirectoryName.isValid(source))
         case .recording(let session, let source, let from):

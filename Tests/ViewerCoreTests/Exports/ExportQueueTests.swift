@@ -70,7 +70,7 @@ extension ExportQueue {
     }
 
     fileprivate func addition(for owner: Identity) -> Addition {
-        let wish = ExportWish(
+        let wish = ExportRequest(
             session: "session", sources: ["camera"], fromNanoseconds: nil, untilNanoseconds: nil,
             layout: .passthrough)
         return add(wish, for: owner, now: 0)

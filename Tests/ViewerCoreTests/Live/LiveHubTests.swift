@@ -81,7 +81,7 @@ import Wire
         // Forbidden sources are not subscribed to for it.
         #expect(
             hub.topics == [
-                FeedTopic.source("a"), FeedTopic.source("b"), FeedTopic.wish(1, for: "a"),
+                FeedTopic.source("a"), FeedTopic.source("b"), FeedTopic.delayRequest(1, for: "a"),
             ])
         hub.stop(one)
         #expect(hub.topics.isEmpty)
@@ -91,7 +91,7 @@ import Wire
         hub.onChange { count.add() }
         var camera = LiveCamera("stage")
         camera.send(2, to: hub)
-        #expect(hub.topics == [[], FeedTopic.wish(33, for: "stage")])
+        #expect(hub.topics == [[], FeedTopic.delayRequest(33, for: "stage")])
         // Sent once, with its first message.
         #expect(count.value == 1)
         hub.stop(all)

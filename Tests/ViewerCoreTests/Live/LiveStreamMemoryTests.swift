@@ -7,7 +7,7 @@ import Testing
     @Test func `past the limit, the stream goes that was asked for longest ago`() {
         let memory = LiveStreamMemory(maximumBytes: 100)
         let (old, new) = (memory.place(), memory.place())
-        func keeps(_ place: LiveStreamMemory.Place, _ bytes: Int, asked: Int64) -> Bool {
+        func keeps(_ place: LiveStreamMemory.Share, _ bytes: Int, asked: Int64) -> Bool {
             place.keeps(bytes, asked: asked)
         }
         #expect(keeps(old, 50, asked: 1))

@@ -206,12 +206,12 @@ import Trust
 
     private func feeds(
         _ collectors: [SiteCollector], isInsecure: Bool = false
-    ) -> (places: [FeedPlace], flaws: [String]) {
+    ) -> (places: [FeedEndpoint], flaws: [String]) {
         let access = FeedAccess(machine: Self.machine, isInsecure: isInsecure) {
             guard let key = Self.key else { throw TrustError.noOwnKey(directory: "/keys") }
             return key
         }
-        return FeedPlace.places(
+        return FeedEndpoint.places(
             of: collectors, identity: { $0 == "/a" ? "east" : nil }, access: access)
     }
 

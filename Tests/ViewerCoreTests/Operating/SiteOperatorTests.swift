@@ -71,7 +71,7 @@ private final class CountingServer: CatalogServer {
 
     @Test func `lists are read again after a change, also after one that failed`() async throws {
         let server = try CountingServer()
-        let catalog = CatalogReference(server: server) { SQLiteCatalogPlace($0) }
+        let catalog = CatalogReference(server: server) { SQLiteCatalogLocation($0) }
         let site = siteOperator(catalog: catalog) { throw Failure("no archive") }
         _ = await answer(site, of: "evening")
         #expect(server.forgotten.load(ordering: .relaxed) == 1)

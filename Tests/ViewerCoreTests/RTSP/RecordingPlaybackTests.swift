@@ -401,7 +401,7 @@ private final class ReadingGate: Sendable {
             site: scene.site, access: try AccessScene().access(hasAccounts: false), hub: hub,
             history: history, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
         let number = try #require(service.begin(EmbeddedChannel()))
-        let wish = ServerSession.Wish(resource: .live(source: "nothing"), credentials: nil)
+        let wish = ServerSession.Lookup(resource: .live(source: "nothing"), credentials: nil)
         let outcome = await service.resolve(wish, from: "192.0.2.7", connection: number)
         guard case .refused(.notFound) = outcome else {
             Issue.record("\(outcome)")

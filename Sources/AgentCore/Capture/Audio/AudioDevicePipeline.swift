@@ -73,11 +73,11 @@ final class AudioDevicePipeline: CapturePipeline, @unchecked Sendable {
 
     /// Opens an ALSA device by name, or the first one.
     convenience init(alsa name: String, settings: CaptureSettings) throws(CaptureError) {
-        let wish = AudioRequest(
+        let request = AudioRequest(
             sampleRate: settings.sampleRate ?? 48_000, channels: settings.channels ?? 2)
         var address = AudioAddress(name: name)
         try self.init(name, settings: settings) { () throws(DeviceError) in
-            let device = try AudioDevice(address, wish: wish)
+            let device = try AudioDevice(address, request: request)
             address = device.address
             return device
         }

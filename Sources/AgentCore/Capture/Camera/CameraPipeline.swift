@@ -102,12 +102,12 @@ final class CameraPipeline: CapturePipeline, @unchecked Sendable {
     convenience init(
         v4l2 name: String, settings: CaptureSettings, clock: any CaptureClock
     ) throws(CaptureError) {
-        let wish = try settings.cameraWish()
+        let request = try settings.cameraRequest()
         let place = CameraLocator(CameraAddress(name: name))
         try self.init(
             name, settings: settings, clock: clock, device: CameraControls(place)
         ) { () throws(DeviceError) in
-            let camera = try Camera(place.address, wish: wish)
+            let camera = try Camera(place.address, request: request)
             place.address = camera.address
             return camera
         }
@@ -219,10 +219,10 @@ final class CameraPipeline: CapturePipeline, @unchecked Sendable {
             output.setShortOfMemory(!input.canLendBuffer)
             try stage.take(
                 picture,
-                PicturePlace(
+                PictureTime(
                     captureNanoseconds: time,
                     durationNanoseconds: timeline.intervalNanoseconds), output)
-            if stage.takeKeyframeWish() { input.requestKeyframe() }
+            if stage.takeKeyframeRequest() { input.requestKeyframe() }
         case .leftOut, .damaged:
             break
         }

@@ -7,20 +7,20 @@ extension CaptureSettings {
     private static let usualCameraRate = FrameRate(30)
 
     /// The request to the camera.
-    func cameraWish() throws(CaptureError) -> CameraRequest {
+    func cameraRequest() throws(CaptureError) -> CameraRequest {
         let needs = CameraRequest.H264Needs(
             bitrate: videoBitrate, keyframeIntervalNanoseconds: keyframeInterval.nanoseconds)
-        var wish = CameraRequest(
+        var request = CameraRequest(
             size: .levels((preset ?? .high).levels), rate: frameRate ?? Self.usualCameraRate,
             ownH264: .ifItMeets(needs))
-        if preset == nil, let size { wish.size = .exactly(size) }
+        if preset == nil, let size { request.size = .exactly(size) }
         let format = try videoFormat.map(Self.code)
-        wish.code = format
+        request.code = format
         switch encoder {
         case .auto where format != .h264:
-            if crop != nil { wish.ownH264 = .never("a crop rectangle was requested") }
+            if crop != nil { request.ownH264 = .never("a crop rectangle was requested") }
         case .auto, .copy:
-            wish.ownH264 = .always(needs)
+            request.ownH264 = .always(needs)
             if crop != nil {
                 throw .settings(
                     "--crop needs an encoder: leave --crop out, or "
@@ -31,13 +31,13 @@ extension CaptureSettings {
                     "--encoder copy copies H.264, not \(format): leave one of them out")
             }
         case .named(let name):
-            wish.ownH264 = .never("\(name) was requested")
+            request.ownH264 = .never("\(name) was requested")
             if format == .h264 {
                 throw .settings(
                     "--video-format h264 is already encoded: leave --encoder \(name) out")
             }
         }
-        return wish
+        return request
     }
 
     private static func code(_ text: String) throws(CaptureError) -> CameraPixelCode {

@@ -13,10 +13,10 @@ protocol CameraStage: AnyObject {
     /// One line on the encoders that were tried before, if any was.
     var search: String? { get }
     /// Whether a keyframe was requested that only the camera can encode; resets the request.
-    func takeKeyframeWish() -> Bool
+    func takeKeyframeRequest() -> Bool
     /// Processes the next picture in the camera's buffer.
     func take(
-        _ picture: CameraPicture, _ place: PicturePlace, _ output: CaptureOutput
+        _ picture: CameraPicture, _ place: PictureTime, _ output: CaptureOutput
     ) throws(EncodingError)
     /// The camera was reopened: pictures have another memory layout from now on.
     func restart(_ layout: CameraPictureLayout) throws(EncodingError)
@@ -27,17 +27,17 @@ protocol CameraStage: AnyObject {
 extension CameraStage {
     var encoder: String? { nil }
     var search: String? { nil }
-    func takeKeyframeWish() -> Bool { false }
+    func takeKeyframeRequest() -> Bool { false }
 }
 
 /// A picture's time in the recording.
-struct PicturePlace: Hashable {
+struct PictureTime: Hashable {
     var captureNanoseconds: Int64
     var durationNanoseconds: Int64
 }
 
 extension CaptureLoss {
-    static func incomplete(at place: PicturePlace, _ bytes: Int) -> CaptureLoss {
+    static func incomplete(at place: PictureTime, _ bytes: Int) -> CaptureLoss {
         CaptureLoss(
             track: .video, cause: .damagedInput, startNanoseconds: place.captureNanoseconds,
             durationNanoseconds: place.durationNanoseconds, samples: 1,

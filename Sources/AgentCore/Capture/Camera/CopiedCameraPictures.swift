@@ -75,18 +75,18 @@ final class CopiedCameraPictures: CameraStage {
         return .video(format)
     }
 
-    func takeKeyframeWish() -> Bool {
+    func takeKeyframeRequest() -> Bool {
         defer { isKeyframeWanted = false }
         return isKeyframeWanted
     }
 
     /// Applies the requests that need no encoder.
-    private func follow(_ wishes: PictureRequests.Wishes) {
-        for wish in wishes.rates where wish.answer.begin() {
-            wish.answer.give(.fixedRate("the camera"))
+    private func follow(_ requests: PictureRequests.Pending) {
+        for wanted in requests.rates where wanted.answer.begin() {
+            wanted.answer.give(.fixedRate("the camera"))
         }
-        isKeyframeWanted = isKeyframeWanted || wishes.isKeyframeWanted
-        if let wanted = wishes.orientation, wanted != orientation {
+        isKeyframeWanted = isKeyframeWanted || requests.isKeyframeWanted
+        if let wanted = requests.orientation, wanted != orientation {
             orientation = wanted
             isTurned = true
             isKeyframeWanted = true
@@ -102,9 +102,9 @@ final class CopiedCameraPictures: CameraStage {
     }
 
     func take(
-        _ picture: CameraPicture, _ place: PicturePlace, _ output: CaptureOutput
+        _ picture: CameraPicture, _ place: PictureTime, _ output: CaptureOutput
     ) throws(EncodingError) {
-        if let wishes = output.wishes.take() { follow(wishes) }
+        if let requests = output.requests.take() { follow(requests) }
         let time = place.captureNanoseconds
         let unit: CameraAccessUnit
         do throws(BitstreamError) {

@@ -36,7 +36,7 @@ final class EncodedCameraPictures: CameraStage {
     }
 
     func take(
-        _ picture: CameraPicture, _ place: PicturePlace, _ output: CaptureOutput
+        _ picture: CameraPicture, _ place: PictureTime, _ output: CaptureOutput
     ) throws(EncodingError) {
         switch source {
         case .raw(let raw):

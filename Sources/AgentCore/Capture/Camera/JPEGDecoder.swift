@@ -21,7 +21,7 @@ final class JPEGDecoder {
 
     /// The decoded picture; nil if the data has none.
     func frame(
-        _ picture: CameraPicture, _ place: PicturePlace
+        _ picture: CameraPicture, _ place: PictureTime
     ) throws(EncodingError) -> RawFrame? {
         let (bytes, owner) = picture.padded()
         var result: RawFrame?

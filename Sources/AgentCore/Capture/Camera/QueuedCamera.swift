@@ -14,7 +14,7 @@ final class QueuedCamera: CameraInput {
     let layout: CameraPictureLayout
     let summary: String
 
-    private let room: WaitingRoom
+    private let room: PictureHandOff
     /// Owned by the thread once that is started.
     private var camera: (any CameraInput)?
     private var isStarted = false
@@ -24,7 +24,7 @@ final class QueuedCamera: CameraInput {
         choice = camera.choice
         layout = camera.layout
         summary = camera.summary
-        room = WaitingRoom(PictureQueue(rate: choice.rate ?? choice.recordedRate))
+        room = PictureHandOff(PictureQueue(rate: choice.rate ?? choice.recordedRate))
         self.camera = camera
     }
 
@@ -77,7 +77,7 @@ private final class Reader: @unchecked Sendable {
         self.camera = camera
     }
 
-    func run(into room: WaitingRoom) {
+    func run(into room: PictureHandOff) {
         while let camera, room.waitForRoom() {
             do throws(DeviceError) {
                 let event = try camera.read(timeoutMilliseconds: Self.readMilliseconds)
@@ -95,7 +95,7 @@ private final class Reader: @unchecked Sendable {
 }
 
 /// The hand-off between the camera's thread and the encoder's.
-private final class WaitingRoom: Sendable {
+private final class PictureHandOff: Sendable {
     private struct State {
         var queue: PictureQueue
         var isClosed = false

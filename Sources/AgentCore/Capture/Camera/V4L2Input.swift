@@ -21,7 +21,7 @@ struct V4L2Input: CaptureInputKind {
     }
 
     func checkPlan(_ settings: CaptureSettings) throws(CaptureError) {
-        _ = try settings.cameraWish()
+        _ = try settings.cameraRequest()
     }
 
     func open(

@@ -66,7 +66,7 @@ struct NetworkInput: CaptureInputKind {
     ) throws(CaptureError) -> any CapturePipeline {
         let settings = plan.settings
         return try NetworkPipeline(
-            NetworkCameraWish(
+            NetworkCameraRequest(
                 url: url, login: settings.cameraLogin, transport: settings.cameraTransport,
                 trust: settings.cameraTrust, kinds: plan.kinds, agent: "tributary-agent"),
             isSoundNeeded: settings.audio == CaptureInput(self) && !settings.isAudioOptional,

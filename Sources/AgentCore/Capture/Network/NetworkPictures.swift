@@ -99,11 +99,11 @@ final class NetworkPictures: NetworkTrack {
         times.notBeforeNanoseconds = startNanoseconds
     }
 
-    func follow(_ wishes: PictureRequests.Wishes) {
-        for wish in wishes.rates where wish.answer.begin() {
-            wish.answer.give(.fixedRate("the camera"))
+    func follow(_ requests: PictureRequests.Pending) {
+        for wanted in requests.rates where wanted.answer.begin() {
+            wanted.answer.give(.fixedRate("the camera"))
         }
-        if let wanted = wishes.orientation, wanted != orientation {
+        if let wanted = requests.orientation, wanted != orientation {
             orientation = wanted
             isUnannounced = true
         }

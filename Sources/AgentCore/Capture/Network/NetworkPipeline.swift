@@ -30,7 +30,7 @@ final class NetworkPipeline: CapturePipeline, @unchecked Sendable {
         case searching
     }
 
-    private let wish: NetworkCameraWish
+    private let request: NetworkCameraRequest
     private let durationNanoseconds: Int64?
     /// Known delay from capture to arrival.
     private let delayNanoseconds: Int64
@@ -58,9 +58,9 @@ final class NetworkPipeline: CapturePipeline, @unchecked Sendable {
     /// Connects, and selects the tracks.
     /// - Parameter isSoundNeeded: without sound, this fails.
     init(
-        _ wish: NetworkCameraWish, isSoundNeeded: Bool, settings: CaptureSettings
+        _ request: NetworkCameraRequest, isSoundNeeded: Bool, settings: CaptureSettings
     ) throws(CaptureError) {
-        self.wish = wish
+        self.request = request
         durationNanoseconds = settings.duration?.nanoseconds
         delayNanoseconds = settings.cameraDelay.nanoseconds
         limit = CaptureLimit(durationNanoseconds: durationNanoseconds)
@@ -70,13 +70,13 @@ final class NetworkPipeline: CapturePipeline, @unchecked Sendable {
         var isPlaying = false
         var early: [NetworkCameraEvent] = []
         do throws(DeviceError) {
-            guard let opened = try NetworkCamera.open(wish, while: { true }) else {
+            guard let opened = try NetworkCamera.open(request, while: { true }) else {
                 preconditionFailure("an opening that is wanted ends with a camera or an error")
             }
             camera = opened
             let kinds = Set(camera.tracks.map(\.kind))
-            for kind in wish.kinds where !kinds.contains(kind) && (kind == .video || isSoundNeeded)
-            {
+            for kind in request.kinds
+            where !kinds.contains(kind) && (kind == .video || isSoundNeeded) {
                 throw .cameraRefused(
                     camera.summary,
                     reason: (["it has no \(kind) that can be recorded"] + camera.refused)
@@ -102,7 +102,7 @@ final class NetworkPipeline: CapturePipeline, @unchecked Sendable {
         self.isPlaying = isPlaying
         self.early = early
         formats = tracks.map(\.format)
-        let transport = wish.transport == .tcp ? "TCP" : "UDP"
+        let transport = request.transport == .tcp ? "TCP" : "UDP"
         descriptions = tracks.map { "\($0.text) from \(camera.summary) over \(transport)" }
         self.notes = notes + camera.refused.map { "\(camera.summary): \($0)" }
         state = .connected(camera)
@@ -193,7 +193,7 @@ final class NetworkPipeline: CapturePipeline, @unchecked Sendable {
                 try track.finish(atNanoseconds: min(output.nowNanoseconds, last), output)
             }
         } catch {
-            end = .failed("\(wish.url.summary): \(error)")
+            end = .failed("\(request.url.summary): \(error)")
         }
         if case .connected(let camera) = state { camera.leave() }
         state = .searching
@@ -204,8 +204,8 @@ final class NetworkPipeline: CapturePipeline, @unchecked Sendable {
         while true {
             if output.isToStop { return .stopped }
             if tracks.allSatisfy(\.isDone) { return .durationReached }
-            if let wishes = output.wishes.take() {
-                for track in tracks { track.follow(wishes) }
+            if let requests = output.requests.take() {
+                for track in tracks { track.follow(requests) }
             }
             let now = output.nowNanoseconds
             if limit.isReached(atNanoseconds: now - Self.tailNanoseconds - delayNanoseconds) {
@@ -325,7 +325,7 @@ final class NetworkPipeline: CapturePipeline, @unchecked Sendable {
         tell(output, isConnecting: true)
         let camera: NetworkCamera
         do throws(DeviceError) {
-            guard let opened = try NetworkCamera.open(wish, while: { !output.isToStop }) else {
+            guard let opened = try NetworkCamera.open(request, while: { !output.isToStop }) else {
                 return
             }
             // Without the main track, the camera is not used: it may describe that track after another connection.

@@ -27,7 +27,7 @@ protocol NetworkTrack: AnyObject {
     func resume(_ description: CameraTrackDescription, _ output: CaptureOutput)
         throws(EncodingError)
     /// Applies the requests that need no encoder.
-    func follow(_ wishes: PictureRequests.Wishes)
+    func follow(_ requests: PictureRequests.Pending)
     /// Outputs queued samples, and reports a loss that lasts until then.
     func finish(atNanoseconds end: Int64, _ output: CaptureOutput) throws(EncodingError)
 }
@@ -44,7 +44,7 @@ extension NetworkTrack {
 
     func discontinue(isHarmless: Bool, _ output: CaptureOutput) throws(EncodingError) {}
 
-    func follow(_ wishes: PictureRequests.Wishes) {}
+    func follow(_ requests: PictureRequests.Pending) {}
 
     /// Keeps a report for the next sample. Without samples, only the newest ones are kept.
     func note(_ report: SenderReport, arrivalNanoseconds arrival: Int64) {

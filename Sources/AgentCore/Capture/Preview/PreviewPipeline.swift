@@ -232,7 +232,7 @@ final class PreviewPipeline: CapturePipeline, @unchecked Sendable {
         }
         if picture.orientation != shape.orientation {
             shape.orientation = picture.orientation
-            output.wishes.add { $0.orientation = picture.orientation }
+            output.requests.add { $0.orientation = picture.orientation }
         }
         try pictures.encode(picture.frame, output)
         endNanoseconds = max(endNanoseconds, time + picture.frame.durationNanoseconds)
@@ -256,7 +256,7 @@ final class PreviewPipeline: CapturePipeline, @unchecked Sendable {
         plan.rate = pictures.plan.rate
         guard plan != pictures.plan else {
             if pictures.format.orientation != wanted.orientation {
-                output.wishes.add { $0.orientation = wanted.orientation }
+                output.requests.add { $0.orientation = wanted.orientation }
             }
             return
         }

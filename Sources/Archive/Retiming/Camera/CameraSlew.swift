@@ -14,7 +14,7 @@ struct CameraSlew: Sendable {
     static let greatestNanoseconds: Int64 = 500_000_000
 
     /// A sample in the order of its track.
-    struct Place: Hashable, Sendable {
+    struct Position: Hashable, Sendable {
         var epoch: EpochID
         /// The recorded time, nanoseconds of the agent's clock.
         var agent: Int64
@@ -41,7 +41,7 @@ struct CameraSlew: Sendable {
     }
 
     /// Admissible distances from one time to the next; nil: the agent's clock does not compare them, and neither is moved.
-    static func distances(_ one: Place, _ next: Place) -> ClosedRange<Int64>? {
+    static func distances(_ one: Position, _ next: Position) -> ClosedRange<Int64>? {
         let agent = next.agent.clampedSubtracting(one.agent)
         guard one.epoch == next.epoch, agent > 0 else { return nil }
         var least = agent
@@ -60,7 +60,7 @@ struct CameraSlew: Sendable {
     /// The times of each place from which all later ones have a solution.
     /// - Parameter following: the first place after these, with its times; nil: none follows.
     static func reachable(
-        _ places: [Place], following: (place: Place, times: ClosedRange<Int64>)?
+        _ places: [Position], following: (place: Position, times: ClosedRange<Int64>)?
     ) -> [ClosedRange<Int64>] {
         var next = following
         var found: [ClosedRange<Int64>] = []
@@ -87,11 +87,11 @@ struct CameraSlew: Sendable {
     }
 
     /// The chosen time of the last place.
-    private(set) var last: (place: Place, time: Int64)?
+    private(set) var last: (place: Position, time: Int64)?
 
     /// The time of the next place, nearest to its envelope.
     /// - Parameter times: from ``reachable(_:following:)``.
-    func time(of place: Place, in times: ClosedRange<Int64>) -> Int64 {
+    func time(of place: Position, in times: ClosedRange<Int64>) -> Int64 {
         var range = times
         if let last {
             guard let distances = Self.distances(last.place, place) else { return place.agent }
@@ -106,7 +106,7 @@ struct CameraSlew: Sendable {
         return min(max(wanted, range.lowerBound), range.upperBound)
     }
 
-    mutating func choose(_ place: Place, in times: ClosedRange<Int64>) -> Int64 {
+    mutating func choose(_ place: Position, in times: ClosedRange<Int64>) -> Int64 {
         let time = time(of: place, in: times)
         last = (place, time)
         return time

@@ -15,10 +15,10 @@ struct CameraTrack: Sendable {
     private var envelopes: [Int: ArrivalEnvelope] = [:]
     private var slew = CameraSlew()
     /// Each file's first sample with its admissible times.
-    private var openings: [String: (place: CameraSlew.Place, times: ClosedRange<Int64>)] = [:]
+    private var openings: [String: (place: CameraSlew.Position, times: ClosedRange<Int64>)] = [:]
     /// The first sample after each file, and of the file read last.
-    private var followings: [String: (place: CameraSlew.Place, times: ClosedRange<Int64>)] = [:]
-    private var following: (place: CameraSlew.Place, times: ClosedRange<Int64>)?
+    private var followings: [String: (place: CameraSlew.Position, times: ClosedRange<Int64>)] = [:]
+    private var following: (place: CameraSlew.Position, times: ClosedRange<Int64>)?
 
     /// Samples with timestamps, and without.
     private(set) var stamped = 0
@@ -150,7 +150,7 @@ struct CameraTrack: Sendable {
     /// The places of a file's samples, by run; of one without usable timestamps, that of its first sample.
     private func places(
         _ track: ClockEvidence.Track, _ kind: TrackKind, originNanoseconds: Int64, path: String
-    ) -> [[CameraSlew.Place]] {
+    ) -> [[CameraSlew.Position]] {
         var sequence = beginnings[path] ?? StampSequence()
         var earliest = track.earliestTicks
         return track.runs.map { run in
@@ -159,7 +159,7 @@ struct CameraTrack: Sendable {
                 sequence.interrupt()
                 earliest = nil
                 return [
-                    CameraSlew.Place(
+                    CameraSlew.Position(
                         epoch: run.clock?.epoch ?? .none, agent: run.stampNanoseconds)
                 ]
             }
@@ -168,7 +168,7 @@ struct CameraTrack: Sendable {
                     stamp, clockRate: camera.clockRate, epoch: camera.epoch)
                 let agent = run.stampNanoseconds(at: index, track.timescale)
                 let envelope = envelopes[located.stretch]
-                var place = CameraSlew.Place(
+                var place = CameraSlew.Position(
                     epoch: camera.epoch, agent: agent, stretch: located.stretch)
                 // An envelope is never above its arrivals, unless it has too many corners.
                 place.envelope = envelope.map {

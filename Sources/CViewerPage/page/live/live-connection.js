@@ -13,7 +13,7 @@ const patience = 6000;
 /** Statuses that repeating a request does not change: it is wrong, or it lacks a right. */
 const refusals = [400, 401, 403, 404];
 /** With WebCodecs, each picture is requested at once. A `<video>` gets batches of the default length: each append costs it more than a picture. */
-const wishes = canPaint ? ['batch=1'] : [];
+const options = canPaint ? ['batch=1'] : [];
 
 /**
  * @typedef {object} Hearing
@@ -99,7 +99,7 @@ export class LiveConnection {
         try {
             const sources = this.#sources ? [`sources=${this.#sources.map(encodeURIComponent).join(',')}`] : [];
             this.#watch(mine);
-            const response = await request(`/api/v1/live?${[...sources, ...wishes].join('&')}`, { signal: mine.signal, cache: 'no-store' });
+            const response = await request(`/api/v1/live?${[...sources, ...options].join('&')}`, { signal: mine.signal, cache: 'no-store' });
             if (this.#running !== mine) return;
             if (!response.body) throw new Error('the browser cannot read an answer that does not end');
             this.#hearing.change('open', '');

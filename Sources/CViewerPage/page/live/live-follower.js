@@ -40,7 +40,7 @@ export class Follower {
     #failedAt = -Infinity;
     #isWaitingForKeyframe = true;
     /** Only keyframes are decoded, to spare the computer. */
-    isThrifty = false;
+    isReduced = false;
     /** How far the picture is from where it should be, seconds. */
     error = 0;
     /** Why it cannot be shown; empty: it can. */
@@ -112,7 +112,7 @@ export class Follower {
             this.begin(this.#begin.header, this.#begin.body);
         }
         if (this.#isWaitingForKeyframe && !header.isKeyframe && this.kind === 'video') return;
-        this.#isWaitingForKeyframe = this.isThrifty && this.kind === 'video';
+        this.#isWaitingForKeyframe = this.isReduced && this.kind === 'video';
         if (keepRuns(body, this.#tracks)) this.#buffer?.append(body);
     }
 
@@ -126,7 +126,7 @@ export class Follower {
         const end = this.#buffer?.end ?? null;
         const now = this.#now();
         if (end === null || now === null) return;
-        if (this.#knownEnd !== null && end > this.#knownEnd + 0.001 && !this.isThrifty) {
+        if (this.#knownEnd !== null && end > this.#knownEnd + 0.001 && !this.isReduced) {
             this.#need.observe(now - this.#knownEnd, performance.now() / 1000, latest);
         }
         if (this.#knownEnd === null || end > this.#knownEnd) this.#knownEnd = end;

@@ -68,7 +68,7 @@ export class Painter {
     #context;
     trouble = '';
     hasTrack = false;
-    isThrifty = false;
+    isReduced = false;
     /** Whether each picture is shown as soon as it is decoded, and not at its time. */
     isHurried = false;
     /** How far the picture is from where it should be, seconds. */
@@ -176,8 +176,8 @@ export class Painter {
         if (!this.hasTrack || !this.#track || this.trouble) return;
         if (!this.#decoder && header.isKeyframe && performance.now() / 1000 > this.#failedAt + pause) this.#open();
         for (const picture of pictures(body, this.#track)) {
-            if (this.isThrifty ? !picture.isKeyframe : this.#needsKeyframe && !picture.isKeyframe) continue;
-            this.#needsKeyframe = this.isThrifty;
+            if (this.isReduced ? !picture.isKeyframe : this.#needsKeyframe && !picture.isKeyframe) continue;
+            this.#needsKeyframe = this.isReduced;
             this.#waiting.push({ ...picture, came: performance.now() / 1000 });
         }
         if (this.#waiting.length > mostWaiting) this.skipped();
@@ -247,7 +247,7 @@ export class Painter {
         const [time, now] = [frame.timestamp / 1e6, this.#now()];
         const sent = this.#sent.get(frame.timestamp);
         this.#sent.delete(frame.timestamp);
-        if (sent && now !== null && this.end !== null && time > this.end - 0.5 && !this.isThrifty) {
+        if (sent && now !== null && this.end !== null && time > this.end - 0.5 && !this.isReduced) {
             const [age, held] = [now - time, sent.held];
             this.#need.observe(needOf({ age, held, decoding: performance.now() / 1000 - sent.came - held }), sent.came, latest);
         }
@@ -273,7 +273,7 @@ export class Painter {
 
     /** Where its decoded pictures end, session time; null: other tiles do not wait for it. */
     get until() {
-        return this.at === null || this.isThrifty || this.trouble || !this.hasTrack ? null : this.#until;
+        return this.at === null || this.isReduced || this.trouble || !this.hasTrack ? null : this.#until;
     }
 
     /**

@@ -35,7 +35,7 @@ export class LiveRenditions {
      * What suits the tile.
      * @type {Rendition}
      */
-    wish = 'preview';
+    target = 'preview';
     /**
      * The name of the preview.
      * @type {string | undefined}
@@ -72,13 +72,13 @@ export class LiveRenditions {
     get wanted() {
         const { main, preview } = this.#received;
         if (!this.hasPreview || (preview.trouble && !main.trouble)) return 'main';
-        return main.trouble || main.isGone ? 'preview' : this.wish;
+        return main.trouble || main.isGone ? 'preview' : this.target;
     }
 
     /** Whether the pictures of the source itself are to be received, beside those of its preview. */
     get needsMain() {
-        const isWished = this.wish === 'main' || this.wanted === 'main' || this.shown === 'main';
-        return this.preview !== undefined && isWished && !(this.#received.main.trouble && this.hasPreview);
+        const isTarget = this.target === 'main' || this.wanted === 'main' || this.shown === 'main';
+        return this.preview !== undefined && isTarget && !(this.#received.main.trouble && this.hasPreview);
     }
 
     /** Whether pictures of the preview replace those of the source, which cannot be decoded, in a moment. */
@@ -99,7 +99,7 @@ export class LiveRenditions {
 
     /** Why the source's own pictures are not shown although they are wanted; empty: they are. */
     get mainTrouble() {
-        return this.shown === 'preview' && this.wish === 'main' ? this.#received.main.trouble : '';
+        return this.shown === 'preview' && this.target === 'main' ? this.#received.main.trouble : '';
     }
 
     /**

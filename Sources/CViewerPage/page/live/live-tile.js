@@ -12,7 +12,7 @@ import { canPaint, Painter } from './live-painter.js';
 import { canPlay } from './media-buffer.js';
 import { LevelMeter } from './live-level.js';
 import { MissingNow } from './live-missing.js';
-import { SourcePlace } from './live-place.js';
+import { SourceCollector } from './live-collector.js';
 import { recordedPicture } from './live-recorded.js';
 import { LiveRenditions } from './live-renditions.js';
 import { PictureZoom } from './picture-zoom.js';
@@ -78,7 +78,7 @@ export class LiveTile {
     isSeen = true;
     #now;
     #missing = new MissingNow();
-    #place = new SourcePlace();
+    #place = new SourceCollector();
     #heard = 0;
     /** @type {number | null} */
     #lastAt = null;
@@ -91,8 +91,8 @@ export class LiveTile {
      */
     #shown = null;
     #quality = { shown: 0, dropped: 0 };
-    /** Ends the wish for a recorded picture. */
-    #wish = new AbortController();
+    /** Ends the request for a recorded picture. */
+    #stillRequest = new AbortController();
 
     /**
      * @param {string} name
@@ -132,7 +132,7 @@ export class LiveTile {
     }
 
     close() {
-        this.#wish.abort();
+        this.#stillRequest.abort();
         this.follower.close();
         this.meter.close();
         this.root.remove();
@@ -221,11 +221,11 @@ export class LiveTile {
      * @param {string} session
      */
     async #showRecorded(session) {
-        this.#wish.abort();
-        this.#wish = new AbortController();
+        this.#stillRequest.abort();
+        this.#stillRequest = new AbortController();
         const { follower } = this;
         if (!(follower instanceof Painter) || !follower.hasTrack || follower.at !== null) return;
-        const { signal } = this.#wish;
+        const { signal } = this.#stillRequest;
         const picture = await recordedPicture(session, this.#stillName, signal);
         if (picture) follower.showRecorded(picture);
     }
@@ -289,7 +289,7 @@ export class LiveTile {
                 this.#heard = Date.now();
                 this.#bounds.push({ at: header.atSeconds ?? 0, bound: header.boundSeconds ?? 0 });
                 if (this.#bounds.length > mostBounds) this.#bounds.splice(0, mostBounds / 2);
-                this.#wish.abort();
+                this.#stillRequest.abort();
                 if (this.isSeen) this.meter.take(body);
                 if (this.isSeen) this.follower.take(header, body);
                 break;
@@ -349,7 +349,7 @@ export class LiveTile {
         const before = this.#quality;
         this.#quality = { shown, dropped };
         const isShown = this.state === 'live' || this.state === 'late';
-        if (!isShown || this.follower.isThrifty || shown < before.shown) return undefined;
+        if (!isShown || this.follower.isReduced || shown < before.shown) return undefined;
         return { shown: shown - before.shown, dropped: dropped - before.dropped, isBehind: this.follower.isStrained };
     }
 
@@ -421,7 +421,7 @@ export class LiveTile {
             if (lag !== null) parts.push(state === 'late' ? `${shortTime(lag)} late` : `${lag.toFixed(2)} s ago`);
             if (bound !== null) parts.push(bound > 0 ? `±${shortTime(bound)}` : 'clock not measured');
             if (state === 'recorded') parts.push('recorded');
-            else if (this.follower.isThrifty) parts.push('keyframes only');
+            else if (this.follower.isReduced) parts.push('keyframes only');
             else if (rate !== undefined) parts.push(`${rate.toFixed(rate < 9.95 ? 1 : 0)}/s`);
             if (renditions.shown === 'preview') parts.push('preview');
             // The usual path is in the tooltip only.

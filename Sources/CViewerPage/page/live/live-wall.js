@@ -8,7 +8,7 @@ import { latest } from './live-follower.js';
 import { Painter } from './live-painter.js';
 import { LiveSound } from './live-sound.js';
 import { CommonTime } from './live-step.js';
-import { looking, Thrift } from './live-thrift.js';
+import { looking, LoadReduction } from './live-load.js';
 import { LiveTile } from './live-tile.js';
 import { WallPages } from './live-pages.js';
 import { renditionFor } from './renditions.js';
@@ -54,7 +54,7 @@ export class LiveWall {
     #previews = new Map();
     /** Which tiles are shown. */
     pages;
-    #thrift = new Thrift();
+    #thrift = new LoadReduction();
     #looked = 0;
     #session = '';
     #clock = new SessionClock();
@@ -265,7 +265,7 @@ export class LiveWall {
         for (const tile of this.tiles.values()) {
             const box = this.#boxes[names.indexOf(tile.name)];
             const canvas = tile.renditions.shown === 'preview' ? tile.pictureWidth : undefined;
-            tile.renditions.wish = !box || !tile.isSeen ? 'preview' : renditionFor(this.#quality, box.width * tile.zoom.scale, canvas);
+            tile.renditions.target = !box || !tile.isSeen ? 'preview' : renditionFor(this.#quality, box.width * tile.zoom.scale, canvas);
             if (tile.renditions.needsMain || (tile.renditions.preview && this.#sound?.name === tile.name)) mains.push(tile.name);
         }
         const text = mains.sort().join(',');
@@ -293,9 +293,9 @@ export class LiveWall {
         let hasThrifty = false;
         for (const tile of this.tiles.values()) {
             if (!['live', 'waiting', 'recorded'].includes(tile.state)) continue;
-            const { need, isThrifty } = tile.follower;
+            const { need, isReduced } = tile.follower;
             // Keyframes alone arrive irregularly, and are not waited for.
-            if (isThrifty) hasThrifty = true;
+            if (isReduced) hasThrifty = true;
             else if (need !== null && need < latest + 0.5) most = Math.max(most ?? 0, need);
         }
         if (hasThrifty) most ??= firstDelay;
@@ -375,8 +375,8 @@ export class LiveWall {
         let count = 0;
         tiles.forEach((tile, index) => {
             const isWatched = [focused, this.large, this.#sound?.name].includes(tile.name);
-            tile.follower.isThrifty = this.#thrift.isThrifty(index, isWatched);
-            if (tile.follower.isThrifty) count += 1;
+            tile.follower.isReduced = this.#thrift.isReduced(index, isWatched);
+            if (tile.follower.isReduced) count += 1;
         });
         if (level !== before) this.onthrift(count);
     }

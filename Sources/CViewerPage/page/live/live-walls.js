@@ -9,7 +9,7 @@ import { counted } from './format.js';
 import { navigate } from './main.js';
 import { say } from './shell.js';
 
-/** Limit of the viewer (proto/openapi.yaml, "WallWish"). */
+/** Limit of the viewer (proto/openapi.yaml, "WallRequest"). */
 const longestName = 64;
 const mostTiles = 64;
 const turns = { least: 5, most: 3600, usual: 15 };

@@ -56,7 +56,7 @@ export class PlaybackTile {
          * What suits its size.
          * @type {Rendition}
          */
-        this.wish = this.rendition;
+        this.target = this.rendition;
         this.lookedAt = 0;
         /**
          * The codecs of renditions that this browser cannot show.
@@ -159,7 +159,7 @@ export class PlaybackTile {
         if (now > this.lookedAt + looking) {
             this.lookedAt = now;
             const width = this.screen.clientWidth;
-            if (width) this.wish = renditionFor('size', width * this.zoom.scale, this.rendition === 'preview' ? this.video.videoWidth : undefined);
+            if (width) this.target = renditionFor('size', width * this.zoom.scale, this.rendition === 'preview' ? this.video.videoWidth : undefined);
         }
         if (this.media.unsupported) this.trouble[this.rendition] = this.media.unsupported;
         const wanted = this.#wanted(time, preview);
@@ -189,7 +189,7 @@ export class PlaybackTile {
             startSeconds <= time && (isGrowing || time < endSeconds)) && !preview.missing.some(({ startSeconds, endSeconds }) =>
             startSeconds <= time && time < endSeconds && endSeconds - startSeconds > gap);
         if (!isThere || this.trouble.preview) return 'main';
-        return this.trouble.main ? 'preview' : this.wish;
+        return this.trouble.main ? 'preview' : this.target;
     }
 
     /**

@@ -52,7 +52,7 @@ final class ConnectionDeadlines: Sendable {
 }
 
 /// Registration of one connection in ``ConnectionDeadlines``. Used on the connection's event loop.
-struct ConnectionPlace {
+struct DeadlineRegistration {
     /// Interval of deadline checks.
     private static let look = TimeAmount.seconds(1)
 

@@ -23,7 +23,7 @@ final class DeadlineHandler: ChannelDuplexHandler, RemovableChannelHandler {
 
     private let deadlines: ConnectionDeadlines
     private let position: Position
-    private var place: ConnectionPlace?
+    private var place: DeadlineRegistration?
 
     init(_ deadlines: ConnectionDeadlines, _ position: Position) {
         self.deadlines = deadlines
@@ -81,7 +81,7 @@ final class DeadlineHandler: ChannelDuplexHandler, RemovableChannelHandler {
     }
 
     private func begin(_ context: ChannelHandlerContext) {
-        if place == nil { place = ConnectionPlace(of: context.channel, in: deadlines) }
+        if place == nil { place = DeadlineRegistration(of: context.channel, in: deadlines) }
     }
 
     private func end() {

@@ -5,16 +5,16 @@ import Testing
 private let second: Int64 = 1_000_000_000
 
 /// Where sources are that are not connected to a collector.
-@Suite struct SourcePlacesTests {
-    private func answer(_ seconds: Int64, _ found: [String: String]) -> SourcePlaces.Answer {
+@Suite struct SourceLocationsTests {
+    private func answer(_ seconds: Int64, _ found: [String: String]) -> SourceLocations.Answer {
         .init(nanoseconds: seconds * second, asked: ["door", "hall"], found: found)
     }
 
     @Test func `one that was sent away is elsewhere until it comes back`() {
-        var places = SourcePlaces()
+        var places = SourceLocations()
         #expect(places["door"] == nil)
         places.sentAway("door", at: second)
-        #expect(places["door"] == SourcePlaces.unnamed)
+        #expect(places["door"] == SourceLocations.unnamed)
         places.opened("door", at: 2 * second)
         #expect(places["door"] == nil)
         places.sentAway("door", at: 3 * second)
@@ -23,7 +23,7 @@ private let second: Int64 = 1_000_000_000
     }
 
     @Test func `the site names the collector of one that left by itself`() {
-        var places = SourcePlaces()
+        var places = SourceLocations()
         places.hear(answer(1, ["door": "west"]), at: second)
         #expect(places["door"] == "west" && places["hall"] == nil)
         places.hear(answer(6, ["door": "north"]), at: 6 * second)
@@ -34,10 +34,10 @@ private let second: Int64 = 1_000_000_000
     }
 
     @Test func `the site may take seconds to hear of a source that was sent away`() {
-        var places = SourcePlaces()
+        var places = SourceLocations()
         places.sentAway("door", at: 100 * second)
         places.hear(answer(119, [:]), at: 119 * second)
-        #expect(places["door"] == SourcePlaces.unnamed)
+        #expect(places["door"] == SourceLocations.unnamed)
         places.hear(answer(120, [:]), at: 120 * second)
         #expect(places["door"] == nil)
         places.sentAway("door", at: 130 * second)
@@ -46,20 +46,20 @@ private let second: Int64 = 1_000_000_000
     }
 
     @Test func `an answer of before it connected here says nothing`() {
-        var places = SourcePlaces()
+        var places = SourceLocations()
         places.opened("door", at: 10 * second)
         places.hear(answer(10, ["door": "west", "hall": "west"]), at: 11 * second)
         #expect(places["door"] == nil && places["hall"] == "west")
         places.hear(answer(12, ["door": "west"]), at: 12 * second)
         #expect(places["door"] == "west")
         // Nor does an old one.
-        var late = SourcePlaces()
+        var late = SourceLocations()
         late.hear(answer(1, ["door": "west"]), at: 61 * second)
         #expect(late["door"] == nil)
     }
 
     @Test func `what was known stays while the site does not answer`() {
-        var places = SourcePlaces()
+        var places = SourceLocations()
         places.hear(answer(1, ["door": "west"]), at: second)
         places.opened("hall", at: 5_000 * second)
         #expect(places["door"] == "west")

@@ -7,7 +7,7 @@ package import Terminal
 ///
 /// A catalog is removed by marking it incomplete, which must succeed while the server is unavailable: a file in the
 /// archive's directory is the mark, until the rows are removed.
-package struct PostgreSQLCatalogPlace: CatalogBackend {
+package struct PostgreSQLCatalogLocation: CatalogBackend {
     private let database: PostgreSQLDatabase
     private let layout: ArchiveLayout
 
@@ -98,6 +98,6 @@ package struct PostgreSQLCatalogPlace: CatalogBackend {
 extension CatalogReference {
     /// ``PostgreSQLCatalog``.
     package static func postgreSQL(_ database: PostgreSQLDatabase) -> CatalogReference {
-        CatalogReference(server: database) { PostgreSQLCatalogPlace(database, $0) }
+        CatalogReference(server: database) { PostgreSQLCatalogLocation(database, $0) }
     }
 }

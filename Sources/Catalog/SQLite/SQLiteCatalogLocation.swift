@@ -2,7 +2,7 @@ package import Archive
 package import Terminal
 
 /// An archive's own catalog, ``SQLiteCatalog``, in its directory.
-package struct SQLiteCatalogPlace: CatalogBackend {
+package struct SQLiteCatalogLocation: CatalogBackend {
     private let layout: ArchiveLayout
 
     package init(_ layout: ArchiveLayout) { self.layout = layout }

@@ -5,7 +5,7 @@ import Media
 import Terminal
 
 /// Options for disk space and retention.
-struct RoomOptions: ParsableArguments {
+struct StorageOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
             "Minimum free disk space; no media is written below it. (default: 1GB, or 5 % of a small disk)",

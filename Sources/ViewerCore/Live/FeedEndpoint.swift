@@ -6,7 +6,7 @@ import Terminal
 import Trust
 
 /// A collector's feed, and how it is reached.
-struct FeedPlace: Hashable, Sendable {
+struct FeedEndpoint: Hashable, Sendable {
     /// The collector's name; empty: the viewer hears only one.
     var collector: String
     /// `ipc://…` or `tcp://…`; nil without a feed.
@@ -22,13 +22,13 @@ struct FeedPlace: Hashable, Sendable {
     }
 
     /// The feeds of several archives, called as their directories are.
-    static func places(of archives: [ArchiveReference]) -> [FeedPlace] {
-        var places: [FeedPlace] = []
+    static func places(of archives: [ArchiveReference]) -> [FeedEndpoint] {
+        var places: [FeedEndpoint] = []
         for layout in archives.compactMap(\.layout) {
             let name = String(layout.root.split(separator: "/").last ?? "")
             let isNew = !places.contains { $0.collector == name }
             places.append(
-                FeedPlace(
+                FeedEndpoint(
                     collector: isNew ? name : layout.root, endpoint: endpoint(in: layout),
                     archive: layout.root))
         }
@@ -42,8 +42,8 @@ struct FeedPlace: Hashable, Sendable {
     /// - Returns: the feeds, and a line for each collector that cannot be heard.
     static func places(
         of collectors: [SiteCollector], identity: (String) -> String?, access: FeedAccess
-    ) -> (places: [FeedPlace], flaws: [String]) {
-        var places: [FeedPlace] = []
+    ) -> (places: [FeedEndpoint], flaws: [String]) {
+        var places: [FeedEndpoint] = []
         var flaws: [String] = []
         var names: Set<String> = []
         var others: [(name: String, report: SiteReport)] = []
@@ -57,7 +57,7 @@ struct FeedPlace: Hashable, Sendable {
             }
             guard names.insert(collector.name).inserted else { continue }
             places.append(
-                FeedPlace(
+                FeedEndpoint(
                     collector: collector.name,
                     endpoint: endpoint(in: ArchiveLayout(root: report.archive)),
                     archive: report.archive))
@@ -77,7 +77,7 @@ struct FeedPlace: Hashable, Sendable {
     /// The feed of a collector on another machine; nil: it has none, or is stopped.
     private static func remote(
         _ report: SiteReport, named name: String, _ access: FeedAccess
-    ) throws(Failure) -> FeedPlace? {
+    ) throws(Failure) -> FeedEndpoint? {
         let isHere = report.machine == access.machine
         guard !report.isStopped, let endpoint = report.reachableFeed(isHere: isHere) else {
             return nil
@@ -89,7 +89,7 @@ struct FeedPlace: Hashable, Sendable {
                 "its feed is at \(oneLine(endpoint)), which other machines cannot reach: start it with --feed tcp://0.0.0.0:PORT"
             )
         }
-        var place = FeedPlace(collector: name, endpoint: endpoint)
+        var place = FeedEndpoint(collector: name, endpoint: endpoint)
         if let text = report.feedKey {
             do {
                 place.security = .client(try access.key(), server: try PublicKey(text: text))

@@ -4,7 +4,7 @@ import Terminal
 import Trust
 
 /// The address to which clock probes for another collector of the site are sent, by its report.
-struct PeerPlace: Hashable, Sendable {
+struct PeerProbeAddress: Hashable, Sendable {
     /// How it is reached.
     enum Way: Hashable, Sendable {
         /// - Parameter key: its key; nil: without keys.
@@ -72,7 +72,7 @@ struct PeerPlace: Hashable, Sendable {
     }
 }
 
-extension PeerPlace {
+extension PeerProbeAddress {
     /// Authorisation of its key: clock exchanges only, no sources. Nil without a key.
     var authorization: Authorization? {
         guard let key else { return nil }

@@ -2,7 +2,7 @@ package import Archive
 package import ObjectStore
 
 /// An archive and its store, with pacing and stopping of transfers.
-package struct UploadPlace: Sendable {
+package struct UploadTarget: Sendable {
     /// Maximum single wait for recording or for the rate limit, after which a stop is noticed.
     private static let patienceNanoseconds: Int64 = 200_000_000
 

@@ -2,7 +2,7 @@
 ///
 /// This collector knows which sources it has sent away. The site knows of sources that left by themselves, which a collector
 /// that hung or was cut off cannot have noticed. A value.
-struct SourcePlaces: Sendable {
+struct SourceLocations: Sendable {
     /// Stands for a collector whose name is unknown.
     static let unnamed = "another collector"
     /// Reports of the other collector come every few seconds: until then the site knows nothing of the move.
@@ -23,13 +23,13 @@ struct SourcePlaces: Sendable {
         var found: [String: String]
     }
 
-    private struct Place {
+    private struct Location {
         /// Nil: sent away.
         var collector: String?
         var sinceNanoseconds: Int64
     }
 
-    private var places: [String: Place] = [:]
+    private var places: [String: Location] = [:]
     /// Time of each source's last connection, while an answer may be older than it.
     private var openedNanoseconds: [String: Int64] = [:]
 
@@ -49,7 +49,7 @@ struct SourcePlaces: Sendable {
 
     /// The collector sent its agent to another one.
     mutating func sentAway(_ source: String, at now: Int64) {
-        places[source] = Place(collector: nil, sinceNanoseconds: now)
+        places[source] = Location(collector: nil, sinceNanoseconds: now)
     }
 
     /// Agents that were sent away have come back.
@@ -64,7 +64,8 @@ struct SourcePlaces: Sendable {
             // The answer is older than the source's last connection.
             if let opened = openedNanoseconds[source], answer.nanoseconds <= opened { continue }
             if let collector = answer.found[source] {
-                places[source] = Place(collector: collector, sinceNanoseconds: answer.nanoseconds)
+                places[source] = Location(
+                    collector: collector, sinceNanoseconds: answer.nanoseconds)
             } else if let place = places[source],
                 place.collector != nil
                     || answer.nanoseconds - place.sinceNanoseconds >= Self.patienceNanoseconds

@@ -2,7 +2,7 @@ import Synchronization
 
 /// Byte counts of one connection, shared by two threads. The receiving thread counts the bytes it has received in
 /// complete messages; the intake thread compares that count with the bytes that TCP has delivered.
-final class ConnectionAccount: Sendable {
+final class ConnectionByteCounts: Sendable {
     /// The remote end, identified by a descriptor that libzmq owns.
     let socket: PeerSocket
     private let takenBytes = Atomic<Int>(0)

@@ -21,7 +21,7 @@ const longestPause = 15_000;
  */
 
 /** What the frames of one rendition have said. */
-class Place {
+class Rendition {
     /** @type {string | undefined} */
     collector;
     /**
@@ -36,8 +36,8 @@ class Place {
     move;
 }
 
-export class SourcePlace {
-    #places = { main: new Place(), preview: new Place() };
+export class SourceCollector {
+    #places = { main: new Rendition(), preview: new Rendition() };
 
     /**
      * @param {Rendition} rendition

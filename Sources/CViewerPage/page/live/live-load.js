@@ -17,7 +17,7 @@ const mostDropped = 0.25;
 const mostStrained = 1 / 3;
 
 /** Level 0: everything is decoded; 1: half of the small tiles show keyframes only; 2: all small tiles do. */
-export class Thrift {
+export class LoadReduction {
     level = 0;
     #strained = 0;
     #calmSince = 0;
@@ -52,7 +52,7 @@ export class Thrift {
      * @param {number} index Of a tile.
      * @param {boolean} isWatched It is large, has the focus or is heard.
      */
-    isThrifty(index, isWatched) {
+    isReduced(index, isWatched) {
         return !isWatched && (this.level === 2 || (this.level === 1 && index % 2 === 1));
     }
 }
