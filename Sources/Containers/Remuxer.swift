@@ -11,8 +11,10 @@ package struct Remuxer: ~Copyable {
     package private(set) var leftOut: [String]
     /// Duration of the file, nanoseconds.
     package let durationNanoseconds: Int64?
-    /// Progress in the file's time, nanoseconds.
+    /// Progress after the file's start, nanoseconds.
     package private(set) var positionNanoseconds: Int64 = 0
+    /// The end of the last packet, after the file's start.
+    private var endNanoseconds: Int64 = 0
     /// Packets written so far.
     package private(set) var packets = 0
     /// Lead of the output's pictures over the file's presentation, if the container cannot hide pictures that are
@@ -58,6 +60,7 @@ package struct Remuxer: ~Copyable {
         muxerOptions: [String: String] = [:], cancellation: Cancellation? = nil
     ) throws(ContainerError) {
         let input = try InputHandle(path, cancellation: cancellation)
+        let origin = try Self.nanoseconds(fromMicroseconds: input.startMicroseconds, path)
         let output = try MuxerHandle(
             format, url: MuxerHandle.url(ofFile: outputPath), cancellation: cancellation)
         var routes: [Route?] = []
@@ -125,10 +128,13 @@ package struct Remuxer: ~Copyable {
         } catch {
             throw .cannotRead(path, reason: "its video is damaged: \(error)")
         }
-        originNanoseconds = input.startMicroseconds * 1_000
+        originNanoseconds = origin
         self.format = format
         self.leftOut = leftOut
-        durationNanoseconds = input.durationMicroseconds.map { $0 * 1_000 }
+        durationNanoseconds = input.durationMicroseconds.flatMap {
+            let (duration, isOverflow) = $0.multipliedReportingOverflow(by: 1_000)
+            return isOverflow ? nil : duration
+        }
         self.outlet = outlet
         self.input = input
         self.output = output
@@ -265,16 +271,21 @@ package struct Remuxer: ~Copyable {
         _ handle: PacketHandle, _ route: Route, of stream: UnsafeMutablePointer<AVStream>
     ) throws(ContainerError) {
         let packet = handle.packet.pointee
-        func nanoseconds(_ value: Int64) -> Int64? {
-            value == CFFmpeg_NOPTS_VALUE
-                ? nil : av_rescale_q(value, stream.pointee.time_base, Self.nanosecond)
+        let origin = originNanoseconds
+        func nanoseconds(_ value: Int64, after origin: Int64) throws(TimelineError) -> Int64? {
+            guard value != CFFmpeg_NOPTS_VALUE else { return nil }
+            let time = av_rescale_q(value, stream.pointee.time_base, Self.nanosecond)
+            guard time.magnitude < TimeLimits.clockNanoseconds else {
+                throw .outOfRange(track: Int(route.output))
+            }
+            return time - origin
         }
         let complete: [PacketTimeline<PacketHandle>.Timed]
         do throws(TimelineError) {
             complete = try timeline.add(
-                handle, track: Int(route.output), pts: nanoseconds(packet.pts),
-                dts: input.hasPositions ? nanoseconds(packet.dts) : nil,
-                duration: nanoseconds(packet.duration) ?? 0,
+                handle, track: Int(route.output), pts: nanoseconds(packet.pts, after: origin),
+                dts: input.hasPositions ? nanoseconds(packet.dts, after: origin) : nil,
+                duration: nanoseconds(packet.duration, after: 0) ?? 0,
                 bytes: UnsafeBufferPointer(start: packet.data, count: Int(packet.size)).span)
         } catch {
             throw failure(error)
@@ -339,11 +350,7 @@ package struct Remuxer: ~Copyable {
 
     /// Discontinuities of the file's clock, on the output's timeline.
     package var joints: [ClockJoint] {
-        timeline.joints.map {
-            ClockJoint(
-                atNanoseconds: $0.atNanoseconds - originNanoseconds,
-                jumpNanoseconds: $0.jumpNanoseconds)
-        }
+        timeline.joints
     }
 
     private mutating func write(
@@ -354,11 +361,12 @@ package struct Remuxer: ~Copyable {
         func ticks(_ nanoseconds: Int64) -> Int64 {
             av_rescale_q(nanoseconds, Self.nanosecond, base)
         }
-        let time = timed.pts - originNanoseconds
+        let time = timed.pts
         packet.pointee.pts = ticks(time)
-        packet.pointee.dts = ticks(timed.dts - originNanoseconds)
+        packet.pointee.dts = ticks(timed.dts)
         packet.pointee.duration = ticks(timed.duration)
         positionNanoseconds = max(positionNanoseconds, time)
+        endNanoseconds = max(endNanoseconds, time + timed.duration)
         let isPicture = routes.contains {
             $0?.output == Int32(timed.track) && $0?.isPicture == true
         }
@@ -482,10 +490,25 @@ extension Remuxer {
         }
         if packets == 0 { throw .cannotRead(input.path, reason: "it has no packets") }
         if !input.hasPacketIndex, let stated = durationNanoseconds, isStated,
-            positionNanoseconds + Self.durationTolerance < stated
+            originNanoseconds + endNanoseconds + Self.durationTolerance < stated
         {
             throw .truncated(input.path, atNanoseconds: positionNanoseconds)
         }
+    }
+
+    /// The file's start on its own clock.
+    private static func nanoseconds(
+        fromMicroseconds time: Int64, _ path: String
+    ) throws(ContainerError) -> Int64 {
+        let (origin, isOverflow) = time.multipliedReportingOverflow(by: 1_000)
+        guard !isOverflow, origin.magnitude < TimeLimits.clockNanoseconds else {
+            throw .cannotRead(
+                path,
+                reason:
+                    "it has a timestamp that is out of range: set its timestamps again with "
+                    + "ffmpeg -i FILE -c copy NEW.mkv")
+        }
+        return origin
     }
 
     /// Whether the duration is in the file, rather than estimated by the library.

@@ -291,12 +291,10 @@ extension Demuxer {
         let packet = box.packet.pointee
         let track = tracks[place]
         let base = handle.stream(packet.stream_index).pointee.time_base
-        let pts =
-            packet.pts == CFFmpeg_NOPTS_VALUE
-            ? nil : try handle.nanoseconds(packet.pts, base) - originNanoseconds
+        let pts = packet.pts == CFFmpeg_NOPTS_VALUE ? nil : try relative(packet.pts, base)
         let dts =
             packet.dts == CFFmpeg_NOPTS_VALUE || !handle.hasPositions
-            ? nil : try handle.nanoseconds(packet.dts, base) - originNanoseconds
+            ? nil : try relative(packet.dts, base)
         let skipped = Self.skippedFrames(box.packet)
         let coded = CodedPacket(
             track: track.description.kind, ptsNanoseconds: pts,
@@ -309,6 +307,15 @@ extension Demuxer {
             bytes: UnsafeRawBufferPointer(start: packet.data, count: Int(packet.size)),
             owner: box)
         return Output(packet: coded, track: place, dtsNanoseconds: dts)
+    }
+
+    /// Converts a time of the file's own clock to nanoseconds after its start.
+    private func relative(_ value: Int64, _ base: AVRational) throws(DeviceError) -> Int64 {
+        let time = try handle.nanoseconds(value, base) - originNanoseconds
+        guard time.magnitude < TimeLimits.nanoseconds else {
+            throw .timeOutOfRange(path: handle.path)
+        }
+        return time
     }
 
     private static func sideData(

@@ -63,7 +63,7 @@ package enum DeviceError: Error, Hashable, CustomStringConvertible {
         case .unreadable(let path, let time, let reason):
             "cannot read \(path) past \(seconds(time)): \(reason)"
         case .timeOutOfRange(let path):
-            "\(path) is damaged: it has a timestamp that is out of range"
+            "\(path) has a timestamp that is out of range: set its timestamps again with ffmpeg -i FILE -c copy NEW.mkv"
         case .noAudioDevice(let name, let available):
             "there is no audio device \"\(name)\"; "
                 + (available.isEmpty

@@ -231,16 +231,13 @@ extension FormatHandle {
         return origin ?? 0
     }
 
-    /// Converts a time to nanoseconds.
+    /// Converts a time of the file's own clock to nanoseconds.
     func nanoseconds(_ value: Int64, _ base: AVRational) throws(DeviceError) -> Int64 {
         let (ticks, isOverflow) = value.multipliedReportingOverflow(by: Int64(base.num))
         guard !isOverflow, base.den > 0,
             let time = try? rescale(ticks, from: Timescale(UInt32(base.den)), to: .nanoseconds),
-            time.magnitude < Self.longestNanoseconds
+            time.magnitude < TimeLimits.clockNanoseconds
         else { throw .timeOutOfRange(path: path) }
         return time
     }
-
-    /// 30 years: a longer time is damage, and sums cannot overflow.
-    private static let longestNanoseconds: UInt64 = 30 * 366 * 86_400 * 1_000_000_000
 }

@@ -76,6 +76,12 @@ struct OddContainerTests {
         [UInt8](try Data(contentsOf: URL(filePath: path)))
     }
 
+    /// The whole seconds of a file.
+    private static func seconds(of name: String, in media: borrowing MediaFiles) throws -> Int64? {
+        try ContainerProbe(media.directory.appending(path: name).path)
+            .durationNanoseconds.map { $0 / 1_000_000_000 }
+    }
+
     // MARK: Damage
 
     @Test(arguments: ["mkv", "flv"], [false, true])
@@ -185,6 +191,24 @@ struct OddContainerTests {
             try media.make("clip.h264", "\(Self.clip) -an".replacing(" -c:a aac", with: "")))
         let path = try Self.write([UInt8](repeating: 0, count: 9) + bytes, "zeros.h264", in: media)
         #expect(try Self.remux(path, to: "copy.ts", .mpegTS, in: media).packets == 60)
+    }
+
+    @Test(arguments: [
+        "mkv -output_ts_offset 100", "flv -output_ts_offset 100",
+        "mkv -output_ts_offset 1764000000",
+        "mp4 -movflags cmaf+frag_discont -output_ts_offset 1764000000",
+    ])
+    func `a file whose clock begins late is whole`(_ words: String) throws {
+        let media = try MediaFiles()
+        let plain = try media.make("clip.mp4", Self.clip)
+        let (suffix, options) = (words.prefix(3), words.dropFirst(4))
+        let path = try media.make("late.\(suffix)", "-i \(plain) -c copy \(options)")
+        let imported = try Self.import(path, in: media)
+        #expect(imported.samples.pictures == 60 && imported.gaps.isEmpty)
+        #expect(imported.decoded.pictures == 60)
+        let copy = try Self.remux(path, to: "copy.mp4", .mp4, in: media)
+        #expect(copy.packets == imported.samples.pictures + imported.samples.sound)
+        #expect(try Self.seconds(of: "copy.mp4", in: media) == 6)
     }
 
     // MARK: What only the container says

@@ -49,7 +49,12 @@ struct ForeignSource {
     func write(durationNanoseconds: Int64, control: WorkControl) throws -> Written {
         var file = try Self.open(path)
         // Otherwise its earliest time becomes the session's zero: in other containers it is arbitrary.
-        if edits.beginsLate { file.originNanoseconds = max(0, file.startNanoseconds) }
+        if edits.beginsLate {
+            guard file.startNanoseconds.magnitude < TimeLimits.nanoseconds else {
+                throw DeviceError.timeOutOfRange(path: path)
+            }
+            file.originNanoseconds = max(0, file.startNanoseconds)
+        }
         var tracks = try FileTracks(&file, path: path)
         try FileSystem.makeDirectories(layout.source(session, name))
         var recorder = ImportRecorder(self, formats: tracks.formats)

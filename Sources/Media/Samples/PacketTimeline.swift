@@ -1,3 +1,13 @@
+/// Limits of the times in files: no sum of three times within them overflows.
+package enum TimeLimits {
+    private static let year: UInt64 = 366 * 86_400 * 1_000_000_000
+
+    /// Of times on a file's own clock, which may count from 1970.
+    package static let clockNanoseconds = 95 * year
+    /// Of times after the start of a file, and of durations.
+    package static let nanoseconds = 30 * year
+}
+
 /// Why a file's packets cannot be placed in time.
 package enum TimelineError: Error, Hashable {
     /// The container has no presentation times, and this codec's picture order is not parsed.
@@ -7,7 +17,7 @@ package enum TimelineError: Error, Hashable {
     case contradiction(ClockContradiction)
     /// Its presentation times are decoding times: the bitstream's pictures are presented in another order.
     case decodingOrder(track: Int)
-    /// Longer than any recording: damage.
+    /// Longer than any recording.
     case outOfRange(track: Int)
 
     /// The error and a remedy, for a file with tracks of these codecs and kinds.
@@ -22,7 +32,8 @@ package enum TimelineError: Error, Hashable {
             "its presentation timestamps contradict the picture order of its \(codec(track)), as after a copy from AVI: "
                 + "import the original, or encode it again with ffmpeg -i FILE -c:v libx264 NEW.mp4"
         case .outOfRange(let track):
-            "it is damaged: its \(codec(track)) has a timestamp that is out of range"
+            "its \(codec(track)) has a timestamp that is out of range: set its timestamps again with "
+                + "ffmpeg -i FILE -c copy NEW.mkv"
         case .contradiction(let jump):
             "the timestamps of its \(kind(jump.track)) jump by \(Self.milliseconds(jump.jumpNanoseconds)) ms at "
                 + "\(Self.milliseconds(jump.atNanoseconds)) ms, and those of its other tracks do not: cut it there"
@@ -96,9 +107,6 @@ package struct PacketTimeline<Packet> {
         var decodingOrder = DecodingOrderDetector()
     }
 
-    /// 30 years: sums of times within it cannot overflow.
-    private static var longest: UInt64 { 30 * 366 * 86_400 * 1_000_000_000 }
-
     private var clock: InputClock<(packet: Packet, order: PictureOrder?)>
     private var states: [State]
 
@@ -118,12 +126,14 @@ package struct PacketTimeline<Packet> {
 
     /// Adds the next packet in the file's order; returns the complete ones, each track's in decoding order.
     ///
+    /// Times are relative to the file's start.
     /// - Parameter newConfiguration: the container's new description from this packet on, if it changes.
     package mutating func add(
         _ packet: Packet, track: Int, pts: Int64?, dts: Int64?, duration: Int64,
         bytes: Span<UInt8>, newConfiguration: [UInt8]? = nil
     ) throws(TimelineError) -> [Timed] {
-        guard [pts ?? 0, dts ?? 0, duration].allSatisfy({ $0.magnitude < Self.longest }) else {
+        guard [pts ?? 0, dts ?? 0, duration].allSatisfy({ $0.magnitude < TimeLimits.nanoseconds })
+        else {
             throw .outOfRange(track: track)
         }
         var order: PictureOrder?
