@@ -76,16 +76,15 @@ package struct RecordingImport {
             durations.append(probe.durationNanoseconds ?? 0)
             recorded = recorded ?? probe.creationTime.flatMap(Self.time)
         }
-        let zero = try freeZero(
-            options.zero ?? recorded ?? NamedPath.modified(paths[0]))
+        try FileSystem.makeDirectories(layout.root)
+        ImportPlace.removeAbandoned(in: layout.root)
+        let (zero, place) = try reserve(options.zero ?? recorded ?? NamedPath.modified(paths[0]))
         let session = zero.fileName
-        // An existing directory with this name is left by a process with the same ID; a link may lead elsewhere.
-        let place = "\(layout.root)/.import-\(getpid())"
-        try FileSystem.removeTree(place)
-        try FileSystem.makeDirectories(place)
-        let staging = ArchiveLayout(root: place)
-        try FileSystem.makeDirectories(staging.session(session))
+        let staging = ArchiveLayout(root: place.path)
         do {
+            // Left by an import that was killed.
+            try FileSystem.removeTree(staging.sessions)
+            try FileSystem.makeDirectories(staging.session(session))
             let result = try write(
                 session: session, zero: zero, names: names, edits: edits, durations: durations,
                 in: staging)
@@ -96,10 +95,10 @@ package struct RecordingImport {
                     operation: "name", path: layout.session(session), reason: systemMessage(errno))
             }
             try FileSystem.synchronizeDirectory(layout.sessions)
-            try FileSystem.removeTree(staging.root)
+            try place.remove()
             return result
         } catch {
-            try FileSystem.removeTree(staging.root)
+            try place.remove()
             throw error
         }
     }
@@ -140,10 +139,17 @@ package struct RecordingImport {
 
     static var now: UTCTime { UTCTime(nanoseconds: SystemClock.utc.nowNanoseconds) }
 
-    /// An instant, to the millisecond, at which no session of the archive begins.
-    private func freeZero(_ wanted: UTCTime) throws -> UTCTime {
+    /// An instant, to the millisecond, at which no session of the archive begins, and no other import's.
+    private func reserve(_ wanted: UTCTime) throws -> (UTCTime, ImportPlace) {
         var zero = UTCTime(nanoseconds: wanted.nanoseconds / 1_000_000 * 1_000_000)
-        while FileSystem.exists(layout.session(zero.fileName)) {
+        while true {
+            if !FileSystem.exists(layout.session(zero.fileName)),
+                let place = try ImportPlace.reserve(zero.fileName, in: layout.root)
+            {
+                // The other import may have finished in between.
+                if !FileSystem.exists(layout.session(zero.fileName)) { return (zero, place) }
+                try place.remove()
+            }
             guard options.zero == nil else {
                 throw ExportError.refused(
                     path: layout.session(zero.fileName),
@@ -152,7 +158,6 @@ package struct RecordingImport {
             }
             zero = UTCTime(nanoseconds: zero.nanoseconds + 1_000_000)
         }
-        return zero
     }
 
     /// Parses `2026-11-20T22:40:00.000000Z`; nil for invalid or implausibly early times.
