@@ -135,7 +135,7 @@ let package = Package(
         library("MP4", "Files", "Media"),
         library("Spooling", "CChecksum", "CLinux", "Files"),
         library("Terminal", argumentParser, logging, "CLinux", "CYAML", "Files", "JSON", "Media"),
-        library("FFmpegSupport", "Files", "CFFmpeg", "Media"),
+        library("FFmpegSupport", "Files", "CFFmpeg", "Media", "MP4"),
 
         // Level 2: recordings on disk; who may write them; media of all kinds.
         library("ONVIF", "Hashing", "Media", "RTSP", "XML"),

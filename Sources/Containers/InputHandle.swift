@@ -27,6 +27,17 @@ struct InputHandle: ~Copyable {
     /// Finds the places at which the container has lost bytes; nil in containers where that is unknown.
     var losses: (any ContainerLosses)? { input.losses }
 
+    /// Whether the boxes of a fragmented MP4 are damaged.
+    var hasDamagedFragments: Bool { input.hasDamagedFragments }
+
+    /// Packets of a stream that the container states and that were not read, and the stated number.
+    func unread(of index: Int, read: Int) -> (count: Int, stated: Int) {
+        input.unread(of: Int32(index), read: read)
+    }
+
+    /// Packets of a stream that the file's edit list hides, so that they were not read.
+    func hidden(of index: Int, read: Int) -> Int { input.hidden(of: Int32(index), read: read) }
+
     /// Whether each packet of the file has a time of its own, or at least a position.
     var hasPositions: Bool { input.hasPositions }
 

@@ -60,6 +60,13 @@ package struct Remuxer: ~Copyable {
         muxerOptions: [String: String] = [:], cancellation: Cancellation? = nil
     ) throws(ContainerError) {
         let input = try InputHandle(path, cancellation: cancellation)
+        guard !input.hasDamagedFragments else {
+            throw .cannotRead(
+                path,
+                reason:
+                    "parts of it are lost: use 'tributary import', which leaves them out, and 'tributary export'"
+            )
+        }
         let origin = try Self.nanoseconds(fromMicroseconds: input.startMicroseconds, path)
         let output = try MuxerHandle(
             format, url: MuxerHandle.url(ofFile: outputPath), cancellation: cancellation)
@@ -348,6 +355,15 @@ package struct Remuxer: ~Copyable {
         leftOut += losses.unlisted(known)
     }
 
+    /// Packets of the copied streams that the file's edit list hides and that are left out; known at the end.
+    package var hiddenPackets: Int {
+        routes.enumerated().reduce(0) { sum, route in
+            guard let own = route.element else { return sum }
+            return sum + input.hidden(of: route.offset, read: own.read)
+                + hidden[Int(own.output)].left
+        }
+    }
+
     /// Discontinuities of the file's clock, on the output's timeline.
     package var joints: [ClockJoint] {
         timeline.joints
@@ -486,6 +502,15 @@ extension Remuxer {
                 input.hasPacketIndex
             {
                 throw .truncated(input.path, atNanoseconds: positionNanoseconds)
+            }
+            let unread = input.unread(of: index, read: route.read)
+            guard unread.count == 0 else {
+                throw .cannotRead(
+                    input.path,
+                    reason:
+                        "it is damaged: \(unread.count) of \(unread.stated) packets of "
+                        + "\(Self.text(index, input.stream(index))) cannot be found; use 'tributary import', which leaves "
+                        + "them out, and 'tributary export'")
             }
         }
         if packets == 0 { throw .cannotRead(input.path, reason: "it has no packets") }

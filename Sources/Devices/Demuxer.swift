@@ -31,6 +31,10 @@ struct Demuxer: ~Copyable {
     /// Packets read from each of ``tracks``.
     private var packetsRead: [Int]
     private var lastNanoseconds: Int64 = 0
+    /// Packets of each of ``tracks`` that the container states and that cannot be read; known at the end of the file.
+    private(set) var unread: [Int]
+    /// Packets of each of ``tracks`` that an edit list hides and that were not read; known at the end of the file.
+    private(set) var hidden: [Int]
     /// The end of the last packet of any stream, on the file's own scale.
     private var endNanoseconds: Int64 = 0
     /// Tracks that other streams continue; nil: none.
@@ -59,6 +63,8 @@ struct Demuxer: ~Copyable {
             use == .playing
             ? handle.losses.map { PacketLosses($0, tracks: tracks, handle) } : nil
         packetsRead = tracks.map { _ in 0 }
+        unread = packetsRead
+        hidden = packetsRead
         self.tracks = tracks
         self.others = others
         streamCount = Int32(handle.context.pointee.nb_streams)
@@ -90,6 +96,9 @@ struct Demuxer: ~Copyable {
         late[index] =
             "\(handle.description(index)), which begins at \(lastNanoseconds / 1_000_000_000) s,"
     }
+
+    /// Zeros at the end of the file, where media would be expected.
+    var zeroBytes: Int64 { handle.zeroBytes }
 
     /// Whether each packet of the file has a time of its own, or at least a position.
     var hasPositions: Bool { handle.hasPositions }
@@ -271,12 +280,14 @@ extension Demuxer {
     }
 
     /// A container with an index has the number of packets, others a duration.
-    private func checkIsComplete() throws(DeviceError) {
+    private mutating func checkIsComplete() throws(DeviceError) {
+        unread = zip(tracks, packetsRead).map { handle.unread(of: $0, read: $1) }
         if handle.hasPacketIndex {
             for (track, read) in zip(tracks, packetsRead)
             where read < avformat_index_get_entries_count(handle.stream(track.index)) {
                 throw .truncated(path: handle.path, atNanoseconds: lastNanoseconds)
             }
+            hidden = zip(tracks, packetsRead).map { handle.hidden(of: $0, read: $1) }
         } else if let duration = handle.statedDurationNanoseconds, endNanoseconds > 0,
             endNanoseconds + Self.durationTolerance < duration
         {

@@ -29,6 +29,9 @@ package struct FileSource: ~Copyable {
         if purpose == .copying {
             notes += demuxer.lost.map { "\($0), which only its container states, is left out" }
         }
+        if demuxer.zeroBytes > 0 {
+            notes.append("its last \(demuxer.zeroBytes) bytes are zeros: they are left out")
+        }
         if let rate = assumedRate {
             notes.append("it has no timestamps and no frame rate: \(rate) fps are assumed")
         }
@@ -67,6 +70,20 @@ package struct FileSource: ~Copyable {
             damage.endNanoseconds += originNanoseconds
             return damage
         }
+    }
+
+    /// Packets that the container states and that cannot be read; known at the end of the file.
+    package var unread: [TrackKind: Int] {
+        Dictionary(
+            zip(tracks, demuxer.unread).filter { $1 > 0 }.map { ($0.kind, $1) }
+        ) { $0 + $1 }
+    }
+
+    /// Packets of a track that the file's edit list hides and that are left out; nil: none. Known at the end of the file.
+    package func hidden(_ kind: TrackKind) -> Int? {
+        guard let index = tracks.firstIndex(where: { $0.kind == kind }) else { return nil }
+        let count = demuxer.hidden[index] + (hidden[kind]?.left ?? 0)
+        return count > 0 ? count : nil
     }
 
     private let kinds: [TrackKind]

@@ -145,6 +145,17 @@ extension FormatHandle {
         }
     }
 
+    /// Zeros at the end of the file, where media would be expected.
+    var zeroBytes: Int64 { input.zeroBytes }
+
+    /// Packets of a track that the file's edit list hides, so that they were not read.
+    func hidden(of track: Track, read: Int) -> Int { input.hidden(of: track.index, read: read) }
+
+    /// Packets of a track that the container states and that were not read.
+    func unread(of track: Track, read: Int) -> Int {
+        input.unread(of: track.index, read: read).count
+    }
+
     /// Whether each packet of the file has a time of its own, or at least a position.
     var hasPositions: Bool { input.hasPositions }
 

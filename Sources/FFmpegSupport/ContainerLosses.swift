@@ -42,7 +42,10 @@ extension ContainerLosses {
 extension MediaInput {
     /// A detector of lost bytes in this file; nil if its container has none.
     package var losses: (any ContainerLosses)? {
-        containerLosses(format: formatName, descriptor: descriptor)
+        guard let movie else {
+            return containerLosses(format: formatName, descriptor: descriptor)
+        }
+        return movie.losses
     }
 }
 

@@ -15,6 +15,8 @@ final class InputBytes {
     /// Offset of the next byte: the descriptor's own offset may be shared.
     private var place: Int64 = 0
     private let isCancelled: @Sendable () -> Bool
+    /// Ascending.
+    private let patches: [InputPatch]
 
     /// Opens the file; waits for no pipe's writer and no device.
     convenience init(
@@ -26,17 +28,20 @@ final class InputBytes {
     }
 
     /// Reads a file that the caller has opened. The descriptor is duplicated, so the caller may close it.
+    /// - Parameter patches: bytes that are read in the stead of the file's own, ascending.
     convenience init(
-        descriptor: Int32, isCancelled: @escaping @Sendable () -> Bool
+        descriptor: Int32, patches: [InputPatch] = [],
+        isCancelled: @escaping @Sendable () -> Bool
     ) throws(InputFailure) {
         let own = dup(descriptor)
         guard own >= 0 else { throw Self.failure(errno) }
         _ = fcntl(own, F_SETFD, FD_CLOEXEC)
-        try self.init(owning: own, isCancelled: isCancelled)
+        try self.init(owning: own, patches: patches, isCancelled: isCancelled)
     }
 
     private init(
-        owning descriptor: Int32, isCancelled: @escaping @Sendable () -> Bool
+        owning descriptor: Int32, patches: [InputPatch] = [],
+        isCancelled: @escaping @Sendable () -> Bool
     ) throws(InputFailure) {
         var status = stat()
         guard fstat(descriptor, &status) == 0 else {
@@ -52,6 +57,7 @@ final class InputBytes {
         }
         self.descriptor = descriptor
         self.isCancelled = isCancelled
+        self.patches = patches
         guard let memory = av_malloc(Self.bufferBytes),
             let context = avio_alloc_context(
                 memory.assumingMemoryBound(to: UInt8.self), Int32(Self.bufferBytes), 0, nil,
@@ -67,6 +73,23 @@ final class InputBytes {
         var place: UnsafeMutablePointer<AVIOContext>? = context
         avio_context_free(&place)
         close(descriptor)
+    }
+
+    /// Replaces bytes that were read from ``place`` on.
+    private func patch(_ read: UnsafeMutableBufferPointer<UInt8>) {
+        guard !patches.isEmpty else { return }
+        var (low, high) = (0, patches.count)
+        while low < high {
+            let middle = (low + high) / 2
+            if patches[middle].end <= place { low = middle + 1 } else { high = middle }
+        }
+        for patch in patches[low...] {
+            guard patch.offset < place + Int64(read.count) else { return }
+            for (index, byte) in patch.bytes.enumerated() {
+                let position = patch.offset + Int64(index) - place
+                if (0..<Int64(read.count)).contains(position) { read[Int(position)] = byte }
+            }
+        }
     }
 
     private static func failure(_ code: Int32) -> InputFailure {
@@ -96,7 +119,8 @@ final class InputBytes {
             let bytes = bytes(opaque)
             while !bytes.isCancelled() {
                 let got = pread(bytes.descriptor, buffer, Int(count), off_t(bytes.place))
-                if got > 0 {
+                if got > 0, let buffer {
+                    bytes.patch(UnsafeMutableBufferPointer(start: buffer, count: got))
                     bytes.place += Int64(got)
                     return Int32(got)
                 }

@@ -1,4 +1,5 @@
 package import CFFmpeg
+import MP4
 
 /// The reason why a media file cannot be read.
 package enum InputFailure: Error, Hashable {
@@ -24,6 +25,8 @@ package struct MediaInput: ~Copyable {
     var descriptor: Int32 { bytes.descriptor }
     /// Containers without presentation times: the first decoding time of each stream, in its time base.
     private let firstTimes: [Int32: Int64]
+    /// The boxes of an MP4; nil for another container.
+    let movie: MovieCheck?
 
     /// The permitted demuxers, by libavformat's names. Each reads one file sequentially, or by its own index.
     package static let formats: Set<String> = [
@@ -100,6 +103,41 @@ package struct MediaInput: ~Copyable {
         return times
     }
 
+    /// Zeros at the end of a fragmented MP4.
+    package var zeroBytes: Int64 { movie?.zeroBytes ?? 0 }
+
+    /// Whether the boxes of a fragmented MP4 are damaged.
+    package var hasDamagedFragments: Bool { movie?.losses != nil }
+
+    /// The number of packets that an MP4 states for a stream and that were not read, out of `read`; with the stated
+    /// number.
+    package func unread(of index: Int32, read: Int) -> (count: Int, stated: Int) {
+        if formatName == "avi" { return unreadOfIndex(index, read: read) }
+        guard let movie, movie.losses == nil,
+            let id = context.pointee.streams[Int(index)]?.pointee.id,
+            let track = movie.samples[UInt32(truncatingIfNeeded: id)]
+        else { return (0, 0) }
+        return (max(0, track.count - track.hidden - read), track.count)
+    }
+
+    /// Packets that an edit list hides before or after its part, so that they were not read.
+    package func hidden(of index: Int32, read: Int) -> Int {
+        guard let movie, movie.losses == nil,
+            let id = context.pointee.streams[Int(index)]?.pointee.id,
+            let track = movie.samples[UInt32(truncatingIfNeeded: id)]
+        else { return 0 }
+        return max(0, min(track.hidden, track.count - read))
+    }
+
+    /// The index of an AVI has one entry for each picture; sound may be divided otherwise.
+    private func unreadOfIndex(_ index: Int32, read: Int) -> (count: Int, stated: Int) {
+        guard let stream = context.pointee.streams[Int(index)],
+            stream.pointee.codecpar.pointee.codec_type == AVMEDIA_TYPE_VIDEO
+        else { return (0, 0) }
+        let stated = Int(avformat_index_get_entries_count(stream))
+        return (max(0, stated - read), stated)
+    }
+
     /// The earliest time of a stream, in its time base; nil if unknown.
     ///
     /// Without presentation times, the first picture is presented at the first position; the library's guess is later by as
@@ -114,7 +152,7 @@ package struct MediaInput: ~Copyable {
         _ origin: Origin, _ isCancelled: @escaping @Sendable () -> Bool, search: Search,
         firstTimes: [Int32: Int64] = [:]
     ) throws(InputFailure) {
-        let bytes =
+        var bytes =
             switch origin {
             case .path(let path): try InputBytes(path: path, isCancelled: isCancelled)
             case .descriptor(let descriptor):
@@ -129,6 +167,15 @@ package struct MediaInput: ~Copyable {
             throw .unusable(
                 "its content is of the format '\(name)', which is not read here: convert it to MP4 or Matroska first"
             )
+        }
+        let movie = name.hasPrefix("mov,") ? MovieCheck(descriptor: bytes.descriptor) : nil
+        if let refusal = movie?.refusal { throw .unusable(refusal) }
+        let patches = movie?.patches ?? []
+        if !patches.isEmpty {
+            // What has been read to detect the format is read again.
+            bytes = try InputBytes(
+                descriptor: bytes.descriptor, patches: patches,
+                isCancelled: isCancelled)
         }
         var context = avformat_alloc_context()
         guard let allocated = context else { preconditionFailure("out of memory") }
@@ -153,6 +200,7 @@ package struct MediaInput: ~Copyable {
         self.context = context
         self.bytes = bytes
         self.firstTimes = firstTimes
+        self.movie = movie
     }
 
     deinit {

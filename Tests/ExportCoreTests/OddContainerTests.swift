@@ -12,11 +12,11 @@ import Testing
 @Suite(.enabled(if: MediaFiles.canBeMade, "ffmpeg makes the media"))
 struct OddContainerTests {
     /// Six seconds of ten pictures a second, an IDR picture each second, with sound.
-    private static let clip =
+    static let clip =
         "-f lavfi -i testsrc2=s=320x240:r=10:d=6 -f lavfi -i sine=r=48000:d=6 "
         + "-c:v libx264 -g 10 -bf 2 -b:v 800k -c:a aac"
 
-    private struct Imported {
+    struct Imported {
         var report: SessionReport
         var notes: [String]
         var gaps: [LedgerEntry]
@@ -24,7 +24,7 @@ struct OddContainerTests {
         var decoded: DecodingCheck.Result
     }
 
-    private static func `import`(
+    static func `import`(
         _ path: String, in media: borrowing MediaFiles
     ) throws -> Imported {
         CodecLibrary.keepOffTerminal()
@@ -52,7 +52,7 @@ struct OddContainerTests {
             samples: (source.summary.pictures, source.summary.soundPackets), decoded: decoded)
     }
 
-    private static func remux(
+    static func remux(
         _ path: String, to name: String, _ format: ContainerFormat,
         in media: borrowing MediaFiles
     ) throws -> RemuxJob.Result {
@@ -64,7 +64,7 @@ struct OddContainerTests {
         ).run()
     }
 
-    private static func write(
+    static func write(
         _ bytes: [UInt8], _ name: String, in media: borrowing MediaFiles
     ) throws -> String {
         let path = media.directory.appending(path: name).path
@@ -72,7 +72,7 @@ struct OddContainerTests {
         return path
     }
 
-    private static func read(_ path: String) throws -> [UInt8] {
+    static func read(_ path: String) throws -> [UInt8] {
         [UInt8](try Data(contentsOf: URL(filePath: path)))
     }
 

@@ -397,6 +397,7 @@ extension FileVerifier {
         note(
             "not a recorded segment but an export or a foreign file: boxes, tables and NAL units are checked"
         )
+        var found: [UInt32: ForeignTrack] = [:]
         for track in movie.tracks {
             let table = track.samples
             let name = track.kind.map { "\($0)" } ?? "\(track.handler)"
@@ -411,12 +412,94 @@ extension FileVerifier {
                     checkAccessUnit(bytes[...], at: table.offsets[index])
                 }
             }
+            found[track.id] = ForeignTrack(
+                samples: table.count, keyframes: table.syncSamples?.count ?? table.count,
+                end: track.duration)
+        }
+        try walkForeign(movie, source, &found)
+        for track in movie.tracks {
+            guard let own = found[track.id] else { continue }
+            let name = track.kind.map { "\($0)" } ?? "\(track.handler)"
             let ticks = Double(track.timescale.ticksPerSecond)
             report.tracks.append(
                 FileReport.Track(
-                    kind: name, format: track.format?.summary ?? name, samples: table.count,
-                    keyframes: table.syncSamples?.count ?? table.count, startSeconds: 0,
-                    endSeconds: Double(track.duration) / ticks))
+                    kind: name, format: track.format?.summary ?? name, samples: own.samples,
+                    keyframes: own.keyframes, startSeconds: 0, endSeconds: Double(own.end) / ticks))
+        }
+    }
+
+    /// A track of a file of another origin.
+    private struct ForeignTrack {
+        var samples: Int
+        var keyframes: Int
+        /// Ticks.
+        var end: UInt64
+        /// Decoding time of its last fragment.
+        var lastStart: UInt64?
+    }
+
+    /// Checks the chain of boxes, and the samples of fragments.
+    private mutating func walkForeign<Source: ByteSource>(
+        _ movie: Movie, _ source: Source, _ found: inout [UInt32: ForeignTrack]
+    ) throws(MP4Error) {
+        var walk = FragmentWalk(source, movie: movie)
+        while report.findings.count < Self.maximumFindings, let step = try walk.next() {
+            switch step {
+            case .box(let box):
+                if box.type == "moov", box.offset > movie.header.offset {
+                    note("another movie begins here: it is not checked", at: box.offset)
+                }
+            case .fragment(let fragment): try checkForeign(fragment, movie, source, &found)
+            case .damage(let range, _):
+                damage(
+                    "no valid box: \(range.upperBound - range.lowerBound) bytes cannot be trusted",
+                    at: range.lowerBound)
+            case .torn(let box): damage("the file ends within '\(box.type)'", at: box.offset)
+            case .zeros(let range):
+                note(
+                    "the last \(range.upperBound - range.lowerBound) bytes are zeros",
+                    at: range.lowerBound)
+            }
+        }
+    }
+
+    private mutating func checkForeign(
+        _ fragment: WalkedFragment, _ movie: Movie, _ source: some ByteSource,
+        _ found: inout [UInt32: ForeignTrack]
+    ) throws(MP4Error) {
+        for (id, time) in fragment.startTimes {
+            guard var track = found[id] else { continue }
+            if let last = track.lastStart, time <= last {
+                damage(
+                    "a fragment begins at decoding time \(time), not after \(last)",
+                    at: fragment.moof.lowerBound)
+            }
+            track.lastStart = time
+            track.end = max(track.end, time)
+            found[id] = track
+        }
+        for run in fragment.runs {
+            guard let track = movie.tracks.first(where: { $0.id == run.trackID }) else {
+                damage("track_ID \(run.trackID) is unknown", at: fragment.moof.lowerBound)
+                continue
+            }
+            found[run.trackID]?.samples += run.sizesBytes.count
+            found[run.trackID]?.keyframes += run.keyframes
+            let (end, isOverflow) = (found[run.trackID]?.end ?? 0)
+                .addingReportingOverflow(run.duration)
+            if !isOverflow { found[run.trackID]?.end = end }
+            var place = run.offset
+            for size in run.sizesBytes {
+                guard place + Int64(size) <= source.sizeBytes else {
+                    damage("a sample ends past the file", at: fragment.moof.lowerBound)
+                    break
+                }
+                if case .video = track.format, report.findings.count < Self.maximumFindings {
+                    let bytes = try source.read(at: place, count: Int(size))
+                    checkAccessUnit(bytes[...], at: place)
+                }
+                place += Int64(size)
+            }
         }
     }
 

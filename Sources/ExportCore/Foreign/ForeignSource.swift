@@ -98,7 +98,7 @@ struct ForeignSource {
             }
             let text = VideoCopier.leftOut(undecodable)
             summary.notes.append(text)
-            recorder.leftOut(pictures: undecodable, text)
+            recorder.leftOut(.video, samples: undecodable, text)
         }
         guard summary.pictures + summary.soundPackets > 0 else {
             throw ExportError.nothingThere(path)
@@ -109,11 +109,22 @@ struct ForeignSource {
             guard let first = damages.first else { continue }
             for damage in damages { recorder.leftOut(damage) }
             let samples = damages.reduce(0) { $0 + $1.samples }
-            let unit = kind == .video ? "pictures" : "sound packets"
             let gaps = damages.count == 1 ? "a gap at" : "\(damages.count) gaps, the first at"
             summary.notes.append(
-                "\(samples) \(unit) left out in \(gaps) \(first.startNanoseconds / 1_000_000_000) s: "
+                "\(samples) \(Self.unit(kind)) left out in \(gaps) \(first.startNanoseconds / 1_000_000_000) s: "
                     + FileDamage.reason)
+        }
+        for kind in TrackKind.allCases {
+            guard let unread = file.unread[kind] else { continue }
+            let text =
+                "\(unread) \(Self.unit(kind)) left out: the file lists them, and they cannot be found"
+            summary.notes.append(text)
+            recorder.leftOut(kind, samples: unread, text)
+        }
+        for kind in TrackKind.allCases {
+            guard let hidden = file.hidden(kind) else { continue }
+            summary.notes.append(
+                "\(hidden) \(Self.unit(kind)) that the file's edit list hides are left out")
         }
         let end = try recorder.finish()
         var entry = SessionManifest.Source(
@@ -123,6 +134,10 @@ struct ForeignSource {
         return Written(
             entry: entry, summary: summary,
             notes: file.notes + file.joints.map(FileSource.note) + summary.notes)
+    }
+
+    private static func unit(_ kind: TrackKind) -> String {
+        kind == .video ? "pictures" : "sound packets"
     }
 
     /// Truncates the duration of a sample at the end of the presentation.
@@ -287,12 +302,12 @@ private struct ImportRecorder {
             appliedOffsetNanoseconds: 0)
     }
 
-    /// Records dropped pictures as a gap.
-    mutating func leftOut(pictures: Int, _ text: String) {
+    /// Records dropped samples as a gap.
+    mutating func leftOut(_ track: TrackKind, samples: Int, _ text: String) {
         note(.gap) {
-            $0.track = TrackKind.video.description
+            $0.track = track.description
             $0.cause = "damaged-input"
-            $0.samples = UInt64(pictures)
+            $0.samples = UInt64(samples)
             $0.text = text
         }
     }

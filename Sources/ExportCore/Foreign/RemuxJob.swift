@@ -32,6 +32,8 @@ package struct RemuxJob {
         package var joints: [ClockJoint]
         /// Number of losses in the input's container; incomplete pictures are copied as they are.
         package var losses: Int
+        /// Packets that the input's edit list hides and that are left out.
+        package var hidden: Int
     }
 
     package func run() throws -> Result {
@@ -61,7 +63,7 @@ package struct RemuxJob {
         var result = Result(
             packets: remuxer.packets, sizeBytes: 0, leftOut: remuxer.leftOut,
             earlierNanoseconds: remuxer.earlierNanoseconds, joints: remuxer.joints,
-            losses: losses)
+            losses: losses, hidden: remuxer.hiddenPackets)
         try remuxer.finish()
         result.sizeBytes = try output.sizeBytes()
         try output.commit()

@@ -48,6 +48,7 @@ struct RemuxCommand: ParsableCommand {
         var earlierNanoseconds: Int64
         var joints: [String]
         var losses: Int
+        var hidden: Int
     }
 
     func run() throws {
@@ -70,7 +71,8 @@ struct RemuxCommand: ParsableCommand {
                 Report(
                     file: outputPath, packets: result.packets, sizeBytes: result.sizeBytes,
                     leftOut: result.leftOut, earlierNanoseconds: result.earlierNanoseconds,
-                    joints: result.joints.map(FileSource.note), losses: result.losses))
+                    joints: result.joints.map(FileSource.note), losses: result.losses,
+                    hidden: result.hidden))
         }
         print(
             "\(oneLine(outputPath)): \(result.packets) packets, \(ByteCount(result.sizeBytes))")
@@ -85,6 +87,11 @@ struct RemuxCommand: ParsableCommand {
             print(
                 "  note: parts of the file are lost at \(result.losses) places, and the damaged samples are copied: "
                     + "'tributary import' leaves them out")
+        }
+        if result.hidden > 0 {
+            print(
+                "  note: \(result.hidden) packets that the edit list of \(oneLine(inputPath)) hides are left out"
+            )
         }
         for stream in result.leftOut {
             print("  note: \(stream) left out: not supported by \(container)")
