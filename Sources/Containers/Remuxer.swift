@@ -435,8 +435,13 @@ extension Remuxer {
             }
             if parameters.pointee.codec_type == AVMEDIA_TYPE_VIDEO {
                 guard parameters.pointee.width > 0, parameters.pointee.height > 0 else {
+                    // Streams of a transport stream are listed when they begin.
                     throw .cannotRead(
-                        path, reason: "its video has no frame size: it holds no complete picture")
+                        path,
+                        reason: stream.pointee.index > 0 && stream.pointee.pts_wrap_bits == 33
+                            ? "\(text(Int(stream.pointee.index), stream)) has no frame size: it begins within the file, "
+                                + "or it holds no complete picture; use 'tributary import', or cut the file there"
+                            : "its video has no frame size: it holds no complete picture")
                 }
             } else {
                 guard parameters.pointee.sample_rate > 0 else {

@@ -7,10 +7,17 @@ package struct FileDamage: Hashable, Sendable {
     package var startNanoseconds: Int64
     package var endNanoseconds: Int64
     package var samples: Int
+    /// The sample is whole. It belongs before samples that are there already: libavformat delivers the last one of a stream
+    /// that ends within the file at the end of the file.
+    package var isLate = false
 
     /// The reason, for the ledger.
-    package static let reason =
-        "parts of the file are lost: what cannot be decoded is left out"
+    package var text: String { isLate ? Self.late : Self.reason }
+
+    /// The reason of all but late samples.
+    package static let reason = "parts of the file are lost: what cannot be decoded is left out"
+    private static let late =
+        "a stream ends within the file, and libavformat delivers its last sample too late: it is left out"
 }
 
 /// Drops damaged samples. Of video, it also drops the following pictures up to the next keyframe, and that keyframe's leading
@@ -71,7 +78,7 @@ struct DamagedPackets {
         found.append(
             FileDamage(
                 track: packet.track, startNanoseconds: start,
-                endNanoseconds: start + packet.durationNanoseconds, samples: 1))
+                endNanoseconds: start + packet.durationNanoseconds, samples: 1, isLate: true))
     }
 
     /// Complete losses since the last call.

@@ -17,6 +17,8 @@ final class InputBytes {
     private let isCancelled: @Sendable () -> Bool
     /// Ascending.
     private let patches: [InputPatch]
+    /// Of a transport stream.
+    private var repeats: RepeatFilter?
 
     /// Opens the file; waits for no pipe's writer and no device.
     convenience init(
@@ -28,15 +30,18 @@ final class InputBytes {
     }
 
     /// Reads a file that the caller has opened. The descriptor is duplicated, so the caller may close it.
-    /// - Parameter patches: bytes that are read in the stead of the file's own, ascending.
+    /// - Parameters:
+    ///   - patches: bytes that are read in the stead of the file's own, ascending.
+    ///   - dropsRepeats: whether the file is a transport stream, whose packets may be sent twice.
     convenience init(
-        descriptor: Int32, patches: [InputPatch] = [],
+        descriptor: Int32, patches: [InputPatch] = [], dropsRepeats: Bool = false,
         isCancelled: @escaping @Sendable () -> Bool
     ) throws(InputFailure) {
         let own = dup(descriptor)
         guard own >= 0 else { throw Self.failure(errno) }
         _ = fcntl(own, F_SETFD, FD_CLOEXEC)
         try self.init(owning: own, patches: patches, isCancelled: isCancelled)
+        if dropsRepeats { repeats = RepeatFilter(descriptor: own) }
     }
 
     private init(
@@ -118,9 +123,11 @@ final class InputBytes {
             opaque, buffer, count in
             let bytes = bytes(opaque)
             while !bytes.isCancelled() {
-                let got = pread(bytes.descriptor, buffer, Int(count), off_t(bytes.place))
+                var got = pread(bytes.descriptor, buffer, Int(count), off_t(bytes.place))
                 if got > 0, let buffer {
-                    bytes.patch(UnsafeMutableBufferPointer(start: buffer, count: got))
+                    let read = UnsafeMutableBufferPointer(start: buffer, count: got)
+                    bytes.patch(read)
+                    got = bytes.repeats?.filter(read, at: bytes.place) ?? got
                     bytes.place += Int64(got)
                     return Int32(got)
                 }

@@ -171,10 +171,10 @@ package struct MediaInput: ~Copyable {
         let movie = name.hasPrefix("mov,") ? MovieCheck(descriptor: bytes.descriptor) : nil
         if let refusal = movie?.refusal { throw .unusable(refusal) }
         let patches = movie?.patches ?? []
-        if !patches.isEmpty {
+        if !patches.isEmpty || name == "mpegts" {
             // What has been read to detect the format is read again.
             bytes = try InputBytes(
-                descriptor: bytes.descriptor, patches: patches,
+                descriptor: bytes.descriptor, patches: patches, dropsRepeats: name == "mpegts",
                 isCancelled: isCancelled)
         }
         var context = avformat_alloc_context()

@@ -13,17 +13,18 @@ package struct TransportStreamLosses: ContainerLosses {
     private let file: OwnedDescriptor
     private let layout: Layout
     private var counters = ContinuityCounters()
+    private var repeats: RepeatedPackets
     /// The next byte to read.
     private var offset: Int64
     private var isAtEnd = false
 
     /// Packet size, and the number of bytes before each sync byte.
-    private struct Layout {
+    struct Layout {
         var stride: Int
         var prefix: Int
     }
 
-    private static let packetBytes = 188
+    static let packetBytes = 188
     private static let blockPackets = 1024
     private static let searchBytes = 64 * 1024
 
@@ -33,10 +34,9 @@ package struct TransportStreamLosses: ContainerLosses {
         let own = fcntl(descriptor, F_DUPFD_CLOEXEC, 0)
         guard own >= 0 else { return nil }
         file = OwnedDescriptor(own)
-        guard let start = Descriptor.read(own, at: 0, count: Self.searchBytes),
-            let (first, layout) = Self.layout(of: start.span)
-        else { return nil }
+        guard let (first, layout) = Self.layout(ofFile: own) else { return nil }
         self.layout = layout
+        repeats = RepeatedPackets(descriptor: own)
         offset = Int64(first)
     }
 
@@ -98,12 +98,25 @@ package struct TransportStreamLosses: ContainerLosses {
                 continue
             }
             let start = place + layout.prefix
-            counters.add(
-                span.extracting(start..<start + Self.packetBytes), at: offset + Int64(place))
+            let packet = span.extracting(start..<start + Self.packetBytes)
+            if !repeats.add(packet, at: offset + Int64(start)) {
+                counters.add(packet, at: offset + Int64(place))
+            }
             place += layout.stride
         }
+        if block.count < count {
+            isAtEnd = true
+            let start = place + layout.prefix
+            if start + 3 <= span.count, span[start] == ContinuityCounters.syncByte {
+                counters.cut(span.extracting(start..<start + 3), at: offset + Int64(place))
+            }
+        }
         offset += Int64(place)
-        if block.count < count { isAtEnd = true }
+    }
+
+    /// The first packet of a file.
+    static func layout(ofFile descriptor: Int32) -> (first: Int, Layout)? {
+        Descriptor.read(descriptor, at: 0, count: searchBytes).flatMap { layout(of: $0.span) }
     }
 
     /// Finds three packets in a row.
@@ -185,8 +198,7 @@ struct ContinuityCounters {
         }
         defer { streams[pid] = stream }
         if hasError { return note(position, in: &stream, counter) }
-        // The counter stands still without payload. A packet may also be sent twice, but libavformat does not discard
-        // the second one, so its picture is damaged.
+        // The counter stands still without payload.
         guard control & 1 != 0 else { return }
         let continues = counter == (stream.last + 1) & 15
         guard !continues, !isMarked else {
@@ -200,6 +212,15 @@ struct ContinuityCounters {
             return
         }
         note(position, in: &stream, counter)
+    }
+
+    /// The file ends within a packet.
+    /// - Parameter packet: its first three bytes.
+    mutating func cut(_ packet: Span<UInt8>, at position: Int64) {
+        let pid = Int(packet[1] & 0x1f) << 8 | Int(packet[2])
+        guard pid != Self.null, var stream = streams[pid] else { return }
+        note(position, in: &stream, stream.last)
+        streams[pid] = stream
     }
 
     /// The kind of the PES packet that begins in a transport packet; nil for anything else.

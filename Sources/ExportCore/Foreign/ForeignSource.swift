@@ -104,15 +104,15 @@ struct ForeignSource {
             throw ExportError.nothingThere(path)
         }
         let damage = file.takeDamage()
-        for kind in TrackKind.allCases {
-            let damages = damage.filter { $0.track == kind }
+        for (kind, isLate) in TrackKind.allCases.flatMap({ [($0, false), ($0, true)] }) {
+            let damages = damage.filter { $0.track == kind && $0.isLate == isLate }
             guard let first = damages.first else { continue }
             for damage in damages { recorder.leftOut(damage) }
             let samples = damages.reduce(0) { $0 + $1.samples }
             let gaps = damages.count == 1 ? "a gap at" : "\(damages.count) gaps, the first at"
             summary.notes.append(
                 "\(samples) \(Self.unit(kind)) left out in \(gaps) \(first.startNanoseconds / 1_000_000_000) s: "
-                    + FileDamage.reason)
+                    + first.text)
         }
         for kind in TrackKind.allCases {
             guard let unread = file.unread[kind] else { continue }
@@ -321,7 +321,7 @@ private struct ImportRecorder {
             $0.durationNanoseconds = UInt64(
                 max(0, damage.endNanoseconds - damage.startNanoseconds))
             $0.samples = UInt64(damage.samples)
-            $0.text = FileDamage.reason
+            $0.text = damage.text
         }
     }
 
