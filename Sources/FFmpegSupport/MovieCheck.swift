@@ -45,9 +45,11 @@ struct MovieCheck {
         var ends: [UInt32: UInt64] = [:]
         var second: Int64?
         var lost: [Range<Int64>] = []
+        var last: FourCC?
         while let step = try walk.next() {
             switch step {
             case .box(let box):
+                last = box.type
                 if box.type == "moov", box.offset > movie.header.offset {
                     second = second ?? box.offset
                     let own = try source.read(
@@ -71,6 +73,10 @@ struct MovieCheck {
                     }
                     ends[track] = max(ends[track] ?? 0, time)
                 }
+            case .damage(let range, _)
+            where last == "mfra" && range.upperBound == source.sizeBytes:
+                // The index of all fragments precedes it.
+                break
             case .damage(let range, let type):
                 lost.append(range)
                 patches.append(InputPatch(covering: range, isMedia: type == "mdat"))

@@ -87,6 +87,46 @@ struct DamagedMovieTests {
         #expect(!FileVerifier.verify(damaged).report.isIntact)
     }
 
+    @Test func `one fragment for each sample is no damage`() throws {
+        let media = try MediaFiles()
+        let path = try media.make(
+            "each.mp4", "\(OddContainerTests.clip) -movflags frag_every_frame+empty_moov")
+        let report = FileVerifier.verify(path).report
+        #expect(report.isIntact, "\(report.findings)")
+        #expect(try OddContainerTests.import(path, in: media).notes.isEmpty)
+    }
+
+    @Test func `PCM, whose samples are joined, is no damage`() throws {
+        let media = try MediaFiles()
+        let path = try media.make(
+            "pcm.mov",
+            OddContainerTests.clip.replacing("-c:a aac", with: "-c:a pcm_s16le"))
+        let copy = try OddContainerTests.remux(path, to: "copy.mov", .mov, in: media)
+        #expect(copy.packets > 60 && copy.hidden == 0)
+    }
+
+    @Test func `bytes behind the index of all fragments are no damage`() throws {
+        let media = try MediaFiles()
+        let bytes = try Self.fragmented(media) + [UInt8](repeating: 0xA5, count: 300)
+        let path = try OddContainerTests.write(bytes, "more.mp4", in: media)
+        #expect(try OddContainerTests.import(path, in: media).gaps.isEmpty)
+        #expect(try OddContainerTests.remux(path, to: "copy.mp4", .mp4, in: media).losses == 0)
+        #expect(FileVerifier.verify(path).report.isIntact)
+    }
+
+    @Test func `a description that is repeated before each fragment is no second movie`() throws {
+        let media = try MediaFiles()
+        let bytes = try Self.fragmented(media)
+        let starts = Self.offsets(of: "moof", in: bytes).map { $0 - 4 }
+        let end = try #require(Self.offsets(of: "mfra", in: bytes).first) - 4
+        let parts = zip(starts, starts.dropFirst() + [end]).map { bytes[$0..<$1] }
+        let path = try OddContainerTests.write(
+            parts.flatMap { bytes[..<starts[0]] + $0 }, "repeated.mp4", in: media)
+        let imported = try OddContainerTests.import(path, in: media)
+        #expect(imported.samples.pictures == 60 && imported.notes.isEmpty, "\(imported.notes)")
+        #expect(FileVerifier.verify(path).report.findings.count == 1)
+    }
+
     @Test(arguments: ["", fragments])
     func `two movies in one file are refused`(_ options: String) throws {
         let media = try MediaFiles()

@@ -443,13 +443,23 @@ extension FileVerifier {
         _ movie: Movie, _ source: Source, _ found: inout [UInt32: ForeignTrack]
     ) throws(MP4Error) {
         var walk = FragmentWalk(source, movie: movie)
+        var last: FourCC?
         while report.findings.count < Self.maximumFindings, let step = try walk.next() {
             switch step {
             case .box(let box):
-                if box.type == "moov", box.offset > movie.header.offset {
+                last = box.type
+                if box.type == "moov", box.offset > movie.header.offset,
+                    try !isSame(box, movie.header, in: source)
+                {
                     note("another movie begins here: it is not checked", at: box.offset)
                 }
             case .fragment(let fragment): try checkForeign(fragment, movie, source, &found)
+            case .damage(let range, _)
+            where range.upperBound == source.sizeBytes && (!movie.isFragmented || last == "mfra"):
+                // The index of all samples precedes it.
+                note(
+                    "the last \(range.upperBound - range.lowerBound) bytes are no box",
+                    at: range.lowerBound)
             case .damage(let range, _):
                 damage(
                     "no valid box: \(range.upperBound - range.lowerBound) bytes cannot be trusted",
@@ -463,15 +473,25 @@ extension FileVerifier {
         }
     }
 
+    /// Whether a description is repeated among the fragments of one stream.
+    private func isSame(
+        _ box: BoxHeader, _ other: BoxHeader, in source: some ByteSource
+    ) throws(MP4Error) -> Bool {
+        guard box.sizeBytes == other.sizeBytes else { return false }
+        let count = Int(box.sizeBytes)
+        return try source.read(at: box.offset, count: count)
+            == source.read(at: other.offset, count: count)
+    }
+
     private mutating func checkForeign(
         _ fragment: WalkedFragment, _ movie: Movie, _ source: some ByteSource,
         _ found: inout [UInt32: ForeignTrack]
     ) throws(MP4Error) {
         for (id, time) in fragment.startTimes {
             guard var track = found[id] else { continue }
-            if let last = track.lastStart, time <= last {
+            if let last = track.lastStart, time < last {
                 damage(
-                    "a fragment begins at decoding time \(time), not after \(last)",
+                    "a fragment begins at decoding time \(time), before \(last)",
                     at: fragment.moof.lowerBound)
             }
             track.lastStart = time

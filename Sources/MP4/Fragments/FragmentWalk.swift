@@ -14,7 +14,7 @@ package struct WalkedFragment: Hashable, Sendable {
 
     package var moof: Range<Int64>
     package var runs: [Run]
-    /// Decoding time of each track's first sample, ticks, where it is stated.
+    /// Decoding time of each track's first sample, ticks, where it is stated. Some writers describe tracks without samples.
     package var startTimes: [UInt32: UInt64]
 }
 
@@ -39,6 +39,8 @@ package struct FragmentWalk<Source: ByteSource> {
     private let defaults: [UInt32: FragmentDefaults]
     private let tracks: Set<UInt32>
     private var place: Int64 = 0
+    /// Bytes of possible fragments that are still read in a search: a file may name one at each of its bytes.
+    private var bytesLeft: Int64 = 256 << 20
     /// The last box, unless damage follows it.
     private var last: BoxHeader?
 
@@ -160,7 +162,7 @@ package struct FragmentWalk<Source: ByteSource> {
     }
 
     /// The first whole `moof` that begins at or after `place`.
-    private func nextFragment(from place: Int64) throws(MP4Error) -> Int64? {
+    private mutating func nextFragment(from place: Int64) throws(MP4Error) -> Int64? {
         let name = Array("moof".utf8)
         var place = place
         while place + 8 <= source.sizeBytes {
@@ -177,10 +179,11 @@ package struct FragmentWalk<Source: ByteSource> {
         return nil
     }
 
-    private func isFragment(_ place: Int64) throws(MP4Error) -> Bool {
+    private mutating func isFragment(_ place: Int64) throws(MP4Error) -> Bool {
         do {
             let box = try header(at: place)
-            guard box.type == "moof" else { return false }
+            guard box.type == "moof", box.sizeBytes <= bytesLeft else { return false }
+            bytesLeft -= box.sizeBytes
             return try fragment(box).runs.contains { tracks.contains($0.trackID) }
         } catch {
             if case .unreadable = error { throw error }
@@ -222,7 +225,10 @@ extension FragmentWalk {
                 if !run.sizesBytes.isEmpty { fragment.runs.append(run) }
             }
             end = place
-            if let tfdt = boxes.first("tfdt"), fragment.startTimes[head.trackID] == nil {
+            let isEmpty = !fragment.runs.contains { $0.trackID == head.trackID }
+            if let tfdt = boxes.first("tfdt"), !isEmpty,
+                fragment.startTimes[head.trackID] == nil
+            {
                 var fields = tfdt.fields
                 let (version, _) = try fields.versionAndFlags(newest: 1)
                 fragment.startTimes[head.trackID] = try fields.time(version: version)

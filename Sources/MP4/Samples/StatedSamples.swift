@@ -15,7 +15,7 @@ package struct StatedSamples: Hashable, Sendable {
         package var fault: MP4Error?
     }
 
-    /// Tracks of video and audio.
+    /// Tracks of video, and of audio whose samples are packets.
     package private(set) var tracks: [Track] = []
 
     /// Reads them from the first `moov`; none if that cannot be found.
@@ -60,10 +60,17 @@ package struct StatedSamples: Hashable, Sendable {
         let minf = try media.required("minf", in: mdia)
         let stbl = try minf.children().required("stbl", in: minf)
         let tables = try stbl.children()
+        if kind == .audio {
+            guard try isFramed(tables) else { return nil }
+        }
         var track = Track(id: id, kind: kind, count: 0, hidden: 0, fault: nil)
         for sizes in tables where sizes.type == "stsz" || sizes.type == "stz2" {
             var fields = sizes.fields
-            try fields.skip(8)
+            try fields.skip(4)
+            let word = try fields.u32()
+            // Samples of PCM are frames, and a reader joins them.
+            let isConstant = sizes.type == "stsz" && word > 0
+            guard kind == .video || !isConstant else { return nil }
             track.count = max(track.count, Int(try fields.u32()))
         }
         if let times = tables.first("stts") {
@@ -83,6 +90,13 @@ package struct StatedSamples: Hashable, Sendable {
             track.fault = error
         }
         return track
+    }
+
+    /// Whether the samples of a track of audio are coded packets.
+    private static func isFramed(_ tables: [BoxView]) throws(MP4Error) -> Bool {
+        guard var entries = tables.first("stsd")?.fields else { return false }
+        try entries.skip(12)
+        return try entries.fourCC() == "mp4a"
     }
 
     /// Samples that are presented before the start or after the end of an edit of one part.
