@@ -114,9 +114,16 @@ package struct MediaInput: ~Copyable {
     package func unread(of index: Int32, read: Int) -> (count: Int, stated: Int) {
         if formatName == "avi" { return unreadOfIndex(index, read: read) }
         guard let movie, movie.losses == nil,
-            let id = context.pointee.streams[Int(index)]?.pointee.id,
-            let track = movie.samples[UInt32(truncatingIfNeeded: id)]
+            let stream = context.pointee.streams[Int(index)]
         else { return (0, 0) }
+        guard let track = movie.samples[UInt32(truncatingIfNeeded: stream.pointee.id)] else {
+            // libavformat has read a number of samples before the damage in the track's boxes.
+            let codec = stream.pointee.codecpar.pointee
+            let isFramed =
+                codec.codec_type == AVMEDIA_TYPE_VIDEO || codec.codec_id == AV_CODEC_ID_AAC
+            let stated = movie.isIncomplete && isFramed ? Int(stream.pointee.nb_frames) : 0
+            return (max(0, stated - read), stated)
+        }
         return (max(0, track.count - track.hidden - read), track.count)
     }
 

@@ -16,12 +16,16 @@ struct MovieCheck {
     private(set) var refusal: String?
     /// Samples by track, as its tables and fragments state them.
     private(set) var samples: [UInt32: StatedSamples.Track] = [:]
+    /// Whether the tables of other tracks are not found.
+    private(set) var isIncomplete = false
 
     /// - Parameter descriptor: the open file.
     init(descriptor: Int32) {
         do throws(MP4Error) {
             let source = try DescriptorSource(descriptor: descriptor)
-            for track in try StatedSamples(of: source).tracks { samples[track.id] = track }
+            let stated = try StatedSamples(of: source)
+            for track in stated.tracks { samples[track.id] = track }
+            isIncomplete = stated.isIncomplete
             try checkMovies(source)
         } catch {
             // libavformat reports what it cannot read either.

@@ -160,6 +160,21 @@ struct DamagedMovieTests {
         }
     }
 
+    @Test func `a track whose boxes are damaged is noted, and not copied`() throws {
+        let media = try MediaFiles()
+        var bytes = try OddContainerTests.read(try media.make("clip.mp4", OddContainerTests.clip))
+        let times = try #require(Self.offsets(of: "stts", in: bytes).first)
+        // Its size.
+        bytes[times - 3] ^= 2
+        let path = try OddContainerTests.write(bytes, "damaged.mp4", in: media)
+        let imported = try OddContainerTests.import(path, in: media)
+        #expect(imported.samples.pictures == 0 && imported.samples.sound > 0)
+        #expect(imported.gaps.contains { $0.track == "video" && $0.samples == 60 })
+        #expect(throws: (any Error).self) {
+            try OddContainerTests.remux(path, to: "copy.mp4", .mp4, in: media)
+        }
+    }
+
     @Test func `samples that the edit list hides are counted`() throws {
         let media = try MediaFiles()
         var bytes = try OddContainerTests.read(try media.make("clip.mp4", OddContainerTests.clip))

@@ -17,6 +17,8 @@ package struct StatedSamples: Hashable, Sendable {
 
     /// Tracks of video, and of audio whose samples are packets.
     package private(set) var tracks: [Track] = []
+    /// Whether the boxes of another track are damaged, so that its tables are not found.
+    package private(set) var isIncomplete = false
 
     /// Reads them from the first `moov`; none if that cannot be found.
     ///
@@ -29,13 +31,19 @@ package struct StatedSamples: Hashable, Sendable {
                 let moov = try BoxView(
                     source.read(at: box.offset, count: Int(box.sizeBytes)), at: box.offset)
                 for trak in try moov.children() where trak.type == "trak" {
-                    guard let track = try Self.track(trak, moov, source.sizeBytes) else { continue }
-                    tracks.append(track)
+                    do {
+                        if let track = try Self.track(trak, moov, source.sizeBytes) {
+                            tracks.append(track)
+                        }
+                    } catch {
+                        isIncomplete = true
+                    }
                 }
                 return
             }
         } catch {
             if case .unreadable = error { throw error }
+            isIncomplete = true
         }
     }
 
