@@ -204,6 +204,53 @@ import Testing
                 == "no clip of camera there: nothing is recorded; recorded up to 0:30.000")
     }
 
+    /// Removes the first segments of the session, as retention does.
+    private func remove(_ paths: some Sequence<String>) throws {
+        for path in paths {
+            try SegmentRemoval.remove(
+                path, cause: "more bytes than are kept", now: SmallArchive.zero
+            ) {
+                lines throws(ArchiveError) in
+                try archive.append(lines, session: Self.session)
+            }
+        }
+    }
+
+    @Test func `removed files are gaps with the cause removed`() throws {
+        let paths = try archive.addSession(Self.session, segments: 3)
+        // Also where a removed file had a gap of its own.
+        try addGap("driver drop", at: 12, seconds: 2)
+        try remove(paths.prefix(2))
+        let gaps = try #require(try library().recording(Self.session).sources.first).gaps()
+        #expect(gaps.map(\.cause) == ["driver drop", "removed", "removed"])
+        #expect(gaps.last?.text == "removed from the recording: more bytes than are kept")
+        let lane = try coverage(0...30)
+        #expect(seconds(lane.recorded) == [20...30])
+        let removed = try #require(lane.missing.last)
+        #expect(removed.cause == "removed" && removed.samples == 20)
+        #expect(removed.startNanoseconds == 0 && removed.endNanoseconds == 20 * Self.second)
+        let missing = try #require(
+            try library().missing(
+                12 * Self.second...13 * Self.second, of: "camera", in: Self.session,
+                remembering: CoverageMemory()))
+        #expect(missing.isRemoved)
+        #expect(
+            missing.text(asking: "clip")
+                == "no clip of camera there: removed from 0:00.000 to 0:20.000; recorded from 0:20.000"
+        )
+    }
+
+    @Test func `a source whose files were all removed is on the timeline`() throws {
+        try remove(try archive.addSession(Self.session, segments: 2))
+        let lane = try coverage(0...30)
+        #expect(lane.recorded.isEmpty)
+        #expect(lane.missing.map(\.cause) == ["removed"])
+        #expect(lane.missing.map(\.samples) == [20])
+        let missing = try library().missing(
+            0...Self.second, of: "camera", in: Self.session, remembering: CoverageMemory())
+        #expect(missing?.isRemoved == true)
+    }
+
     // MARK: Asked again
 
     /// The coverage from a warm cache, which must equal that of a cold one.

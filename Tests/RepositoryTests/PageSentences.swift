@@ -351,6 +351,7 @@ enum PageSentences {
             causes.js: a stored record was damaged
             causes.js: late pictures were dropped, as configured
             causes.js: nothing missing
+            causes.js: removed by retention
             causes.js: stopped on purpose, by a command
             causes.js: the agent was not running
             causes.js: the agent’s storage was full
@@ -363,6 +364,7 @@ enum PageSentences {
             causes.js: the network between camera and agent lost packets
             causes.js: the source’s times were impossible
             causes.js: … on purpose
+            causes.js: … removed
             playback.js: No gap after this.
             playback.js: No gap before this.
             playback.js: No source … in this session.

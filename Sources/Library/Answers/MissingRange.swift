@@ -15,6 +15,9 @@ package struct MissingRange: Hashable, Sendable {
     /// The collector whose archive has it; nil: it is missing.
     package var held: SourceCoverage.Held?
 
+    /// Whether it was recorded, and removed later.
+    package var isRemoved: Bool { gap?.cause == RecordedGap.removed }
+
     /// A recorded instant: the last one before, otherwise the first one after.
     package func nearest(to nanoseconds: Int64) -> Int64? {
         previousEndNanoseconds.map { min($0.clampedSubtracting(1), nanoseconds) }
@@ -27,8 +30,10 @@ package struct MissingRange: Hashable, Sendable {
         var text = "no \(what) of \(source) there: "
         if let gap {
             text +=
-                "missing from \(TimelinePoint.text(gap.startNanoseconds)) to "
-                + "\(TimelinePoint.text(gap.endNanoseconds)), cause: \(gap.cause)"
+                "\(isRemoved ? "removed" : "missing") from "
+                + "\(TimelinePoint.text(gap.startNanoseconds)) to "
+                + TimelinePoint.text(gap.endNanoseconds)
+                + (isRemoved ? "" : ", cause: \(gap.cause)")
         } else if let held {
             text += "held by \(held.collector), whose archive is not read"
         } else {
@@ -69,6 +74,11 @@ extension RecordingLibrary {
                 $0.startNanoseconds <= range.upperBound && $0.endNanoseconds > range.lowerBound
             })
         else { return nil }
+        let gaps = lane.missing.filter {
+            $0.track != TrackKind.audio.description
+                && $0.startNanoseconds <= range.upperBound
+                && $0.endNanoseconds > range.lowerBound
+        }
         return MissingRange(
             source: source,
             previousEndNanoseconds: lane.recorded.last {
@@ -77,11 +87,8 @@ extension RecordingLibrary {
             nextStartNanoseconds: lane.recorded.first {
                 $0.startNanoseconds > range.upperBound
             }?.startNanoseconds,
-            gap: lane.missing.first {
-                $0.track != TrackKind.audio.description
-                    && $0.startNanoseconds <= range.upperBound
-                    && $0.endNanoseconds > range.lowerBound
-            },
+            // A removed file may have had gaps of its own.
+            gap: gaps.first { $0.cause == RecordedGap.removed } ?? gaps.first,
             held: lane.held.first {
                 $0.startNanoseconds ?? .min <= range.upperBound
                     && $0.endNanoseconds ?? .max > range.lowerBound

@@ -87,8 +87,11 @@ extension RecordingLibrary {
             } else {
                 lane = try reader.read(source, in: range, known: nil)
             }
-            // Sources without recordings are not on the timeline.
-            if !lane.files.isEmpty { lanes.append(lane) }
+            // Sources without recordings are not on the timeline, unless their files were removed.
+            if !lane.files.isEmpty || lane.gaps.contains(where: { $0.cause == RecordedGap.removed })
+            {
+                lanes.append(lane)
+            }
         }
         let isOver = manifest.state == .finished
         return SessionLanes(

@@ -10,11 +10,14 @@ package struct RecordedGap: Hashable, Encodable, Sendable {
     package var durationNanoseconds: Int64
     /// 0 if unknown.
     package var samples: UInt64
-    /// The ledger's cause: `driver drop`, `spool full`, …
+    /// The ledger's cause: `driver drop`, `spool full`, …; ``removed``.
     package var cause: String
     package var text: String
     /// Sequence numbers of the lost records, or of those that reported the loss; the first ranges. Empty if unknown.
     package var records: [ClosedRange<UInt64>]
+
+    /// The cause of a gap that a removed file leaves. ``text`` has the reason for the removal.
+    package static let removed = "removed"
 
     /// Maximum number of listed ranges of one gap.
     package static let maximumRanges = 32
@@ -50,7 +53,7 @@ package struct RecordedGap: Hashable, Encodable, Sendable {
                 $0.clampedAdding(($1.upperBound - $1.lowerBound).clampedAdding(1))
             }
         }
-        cause = ""
+        cause = Self.removed
         records = Array(lines.flatMap(\.sequences).prefix(Self.maximumRanges))
         text = "removed from the recording: \(lines.first?.cause ?? "unknown cause")"
     }

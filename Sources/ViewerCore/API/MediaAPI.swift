@@ -64,7 +64,9 @@ struct MediaAPI {
                 let clip = try await clip(of: name, in: session, query, for: context.workOwner)
                 range = (clip.fromNanoseconds, clip.untilNanoseconds)
                 parts.append(clip.part(of: name, in: session))
-            } catch let problem as Problem where problem.status == .notFound {
+            } catch let problem as Problem
+                where problem.status == .notFound || problem.status == .gone
+            {
                 // The ZIP gets a text file instead of a missing source.
                 absence = problem
                 let note = MemoryFile(bytes: Array("\(problem.text)\n".utf8))
@@ -109,7 +111,7 @@ struct MediaAPI {
     }
 
     /// The range of a query.
-    /// - Throws: 404 with the cause if nothing is recorded in it.
+    /// - Throws: 404 with the cause if nothing is recorded in it; 410 if it was removed.
     private func clip(
         of name: String, in session: String, _ query: RequestQuery, for owner: WorkOwner
     ) async throws -> Clip {
@@ -155,7 +157,7 @@ struct MediaAPI {
         return try await site.read { library in
             let range = (from ?? .min)...max(from ?? .min, (until ?? .max).clampedSubtracting(1))
             return try library.missing(range, of: name, in: session, remembering: memory)
-                .map { Problem(.notFound, $0.text(asking: "clip")) }
+                .map { Problem($0, asking: "clip") }
         }
     }
 
@@ -186,7 +188,7 @@ struct MediaAPI {
                 let missing = try library.missing(
                     at...at, of: name, in: session, remembering: memory)
                 guard let missing else { return at }
-                guard isNearest else { throw Problem(.notFound, missing.text(asking: "picture")) }
+                guard isNearest else { throw Problem(missing, asking: "picture") }
                 return missing.nearest(to: at)
             }
         } catch let problem as Problem where isNearest && problem.status == .notFound {
@@ -276,6 +278,14 @@ struct MediaAPI {
             response.headers[name] = "\(Double(picture.atNanoseconds) / 1e9)"
         }
         return response
+    }
+}
+
+extension Problem {
+    /// A range without recorded samples.
+    /// - Parameter what: the requested object, as for ``MissingRange/text(asking:)``.
+    fileprivate init(_ missing: MissingRange, asking what: String) {
+        self.init(missing.isRemoved ? .gone : .notFound, missing.text(asking: what))
     }
 }
 

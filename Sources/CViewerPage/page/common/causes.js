@@ -23,6 +23,7 @@ const meanings = {
     'impossible times': 'the source’s times were impossible',
     'write failed': 'a file could not be written',
     'command': 'stopped on purpose, by a command',
+    'removed': 'removed by retention',
 };
 
 /** All causes, in the order of a legend. */
@@ -37,10 +38,16 @@ export function causeText(cause) {
 }
 
 /**
+ * Whether the gap is of recorded samples that retention has removed.
+ * @param {{ cause?: string }} gap
+ */
+const isRemoved = ({ cause }) => cause === 'removed';
+
+/**
  * Whether the gap was requested, so that nothing was lost.
  * @param {{ cause?: string }} gap
  */
-export const isOnPurpose = ({ cause }) => cause === 'command';
+export const isOnPurpose = (gap) => gap.cause === 'command' || isRemoved(gap);
 
 /**
  * The cause in words, to begin a sentence with.
@@ -52,18 +59,19 @@ export function causeBeginning(cause) {
 }
 
 /**
- * How much is missing: `2 gaps, 11 samples or more`, `1 stop on purpose`, `nothing missing`. Of some gaps nothing says how many samples they were.
+ * How much is missing: `2 gaps, 11 samples or more`, `1 stop on purpose`, `30 samples removed`, `nothing missing`. Of some gaps nothing says how many samples they were.
  * @param {{ samples: number, count: number, cause?: string }[]} gaps
  */
 export function missingText(gaps) {
     const sum = (/** @type {typeof gaps} */ some) => some.reduce((count, gap) => count + gap.count, 0);
     const losses = gaps.filter((gap) => !isOnPurpose(gap));
-    const [lost, stops] = [sum(losses), sum(gaps.filter(isOnPurpose))];
-    const samples = losses.reduce((count, gap) => count + gap.samples, 0);
+    const [lost, stops] = [sum(losses), sum(gaps.filter((gap) => isOnPurpose(gap) && !isRemoved(gap)))];
+    const [samples, removed] = [losses, gaps.filter(isRemoved)].map((some) => some.reduce((count, gap) => count + gap.samples, 0));
     const isSure = losses.every((gap) => gap.samples > 0);
     const words = [
         lost > 0 && counted(lost, 'gap') + (samples > 0 ? `, ${counted(samples, 'sample')}${isSure ? '' : ' or more'} missing` : ''),
-        stops > 0 && `${counted(stops, 'stop')} on purpose`].filter(Boolean);
+        stops > 0 && `${counted(stops, 'stop')} on purpose`,
+        removed > 0 && `${counted(removed, 'sample')} removed`].filter(Boolean);
     return words.join(', ') || 'nothing missing';
 }
 

@@ -167,7 +167,7 @@ export class ExportPanel {
             const response = await request(this.#path(), { method: 'HEAD' });
             if (key === this.sized) setText(this.size, `${bytes(Number(response.headers.get('Content-Length')))}.`);
         } catch (error) {
-            if (key === this.sized) setText(this.size, error instanceof ApiError && error.status === 404 ? 'Nothing of it is recorded in this part.' : '');
+            if (key === this.sized) setText(this.size, error instanceof ApiError && [404, 410].includes(error.status) ? 'Nothing of it is recorded in this part.' : '');
         }
     }
 

@@ -275,7 +275,7 @@ export class PlaybackTile {
             && gap.startSeconds <= time && time < gap.endSeconds && gap.endSeconds - gap.startSeconds > 0.001);
         // The picture before a gap may say that it lasts until the next one.
         if (missing && (isGap || !sample || time >= sample.end - 1e-5 || sample.start < missing.startSeconds)) {
-            const count = missing.samples > 0 ? `: ${counted(missing.samples, 'sample')} missing` : isOnPurpose(missing) ? '' : ': pictures are missing';
+            const count = isOnPurpose(missing) ? '' : missing.samples > 0 ? `: ${counted(missing.samples, 'sample')} missing` : ': pictures are missing';
             const isBack = lane?.recorded.some(({ startSeconds, endSeconds }) => startSeconds <= missing.endSeconds + gap && endSeconds > missing.endSeconds);
             return ['missing', `${causeBeginning(missing.cause)}${count}.${isBack ? ` Back at ${sessionTime(missing.endSeconds)}.` : ''}`];
         }
