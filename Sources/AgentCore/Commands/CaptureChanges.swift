@@ -24,10 +24,13 @@ extension CaptureSession {
     private static let pictureMilliseconds = 3_000
     /// Timeout for the end of a pipeline, whose driver may block.
     private static let pipelineMilliseconds = 20_000
+    /// The text of a pause, for the ledger.
+    private static let pauseText = "stopped by a command"
 
     /// The steps of a change.
     struct Exchange {
         var settings: CaptureSettings
+        var wasPaused: Bool
         var isPaused: Bool
         /// Pipelines that continue, with their new plans.
         var kept: [(running: Running, plan: PipelinePlan)] = []
@@ -119,7 +122,8 @@ extension CaptureSession {
             settings.duration = .nanoseconds(rest)
         }
         let isPaused = change.isCapturing.map { !$0 } ?? present.isPaused
-        var exchange = Exchange(settings: settings, isPaused: isPaused)
+        var exchange = Exchange(
+            settings: settings, wasPaused: present.isPaused, isPaused: isPaused)
         var wanted = isPaused ? [] : try settings.pipelinePlans()
         _ = try settings.videoRate()
         for running in present.pipelines {
@@ -250,8 +254,11 @@ extension CaptureSession {
         let now = hub.clock.nowNanoseconds
         var ends = ends
         if exchange.isPaused {
-            // A pause is not a loss; it is reported when the capture continues.
-            tell(ends, text: "stopped by a command")
+            // The pause is reported once, when the capture continues or ends.
+            for (kind, end) in ends {
+                hub.expectSeam(
+                    of: kind, fromNanoseconds: end, toNanoseconds: end, text: Self.pauseText)
+            }
             return
         }
         for kind in opened.flatMap(\.plan.kinds) where ends[kind] == nil {
@@ -262,17 +269,8 @@ extension CaptureSession {
             "pictures: \(settings.video.summary), sound: \(settings.audio.summary)"
         begin(
             opened, notBefore: now, after: ends,
-            text: "not captured while a command was applied; \(words)")
-    }
-
-    /// Start of the pause.
-    private func tell(_ ends: [TrackKind: Int64], text: String) {
-        for (kind, end) in ends.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
-            hub.lost(
-                CaptureLoss(
-                    track: kind, cause: .command, startNanoseconds: end, durationNanoseconds: 0,
-                    samples: 0, text: text))
-        }
+            text: exchange.wasPaused
+                ? Self.pauseText : "not captured while a command was applied; \(words)")
     }
 }
 

@@ -189,14 +189,20 @@ import Wire
             sink.waitForMore(of: .video, 3)
         }
         #expect(result.changes.count == 1)
+        // One gap of each track, as long as the pause.
+        #expect(result.losses.count == 2)
         #expect(Set(result.losses.map(\.track)) == [.video, .audio])
-        #expect(result.losses.allSatisfy { $0.cause == .command })
+        #expect(result.losses.allSatisfy { $0.cause == .command && $0.durationNanoseconds > 0 })
+        #expect(result.losses.allSatisfy { $0.text == "stopped by a command" })
     }
 
-    @Test func `a capture that is stopped can be ended`() throws {
-        _ = try run(settings()) { session, _ in
+    @Test func `a capture that is stopped can be ended, and its end says so`() throws {
+        let result = try run(settings()) { session, _ in
             try session.apply(change { $0.isCapturing = false })
         }
+        #expect(Set(result.losses.map(\.track)) == [.video, .audio])
+        #expect(result.losses.count == 2)
+        #expect(result.losses.allSatisfy { $0.text == "stopped by a command" })
     }
 
     @Test func `a snapshot is the next picture`() throws {
