@@ -96,7 +96,8 @@ private struct Left {
                 &left.camera, capturedAt: Left.time(number), arriving: 61 * second)
         }
         harness.goodbye(&left.camera, at: 75 * second)
-        harness.tick(75 * second)
+        // The pictures were kept on the box: its agent may have another spool.
+        harness.tick(85 * second)
         #expect(harness.openedPaths.isEmpty)
         let reopened = harness.jobs.contains { job in
             if case .reopen(_, let segment) = job { segment == left.source.open } else { false }
@@ -648,6 +649,8 @@ private struct Left {
         harness.picture(&camera, capturedAt: 3 * second, arriving: 50 * second)
         harness.tick(51 * second)
         harness.goodbye(&camera, at: 52 * second)
+        // Its picture was kept on the box: its agent may have another spool.
+        harness.tick(62 * second)
         #expect(harness.started.count == 2 && harness.reasons == [.idle, .complete])
         #expect(harness.starts("camera") == [0, 0])
     }

@@ -102,6 +102,59 @@ private let second: Int64 = 1_000_000_000
         #expect(Set(harness.started).count == 2)
     }
 
+    /// A camera whose two pictures were kept on the box for five seconds.
+    private func sendKept(_ camera: inout SteadyCamera, _ harness: inout SessionHarness) {
+        harness.open(camera, at: 5 * second)
+        for index in 0..<2 {
+            harness.picture(
+                &camera, capturedAt: Int64(index) * 100_000_000, arriving: 5 * second)
+        }
+        harness.goodbye(&camera, at: 5 * second)
+    }
+
+    @Test func `a session goes on with the next spool of an agent that sends kept records`() {
+        var harness = SessionHarness()
+        var camera = SteadyCamera("camera")
+        sendKept(&camera, &harness)
+        #expect(harness.started.count == 1 && harness.ended.isEmpty)
+        // The agent waits until everything is on disk, and connects with its next spool.
+        harness.tick(8 * second)
+        #expect(harness.ended.isEmpty)
+        camera.spool = .random()
+        camera.sequence = 1
+        harness.open(camera, at: 8 * second)
+        harness.picture(&camera, capturedAt: 8 * second, arriving: 8 * second)
+        harness.tick(20 * second)
+        #expect(harness.started.count == 1 && harness.ended.isEmpty)
+        // These were not kept.
+        harness.goodbye(&camera, at: 20 * second)
+        #expect(harness.ended.count == 1)
+    }
+
+    @Test func `a session ends when no other spool follows kept records`() {
+        var harness = SessionHarness()
+        var camera = SteadyCamera("camera")
+        sendKept(&camera, &harness)
+        _ = harness.recorder.persisted(
+            PersistedRecords(source: "camera", spool: camera.spool, sequences: [1...3]))
+        harness.tick(6 * second)
+        #expect(harness.ended.isEmpty)
+        harness.tick(7 * second)
+        #expect(harness.ended.count == 1 && harness.reasons == [.complete])
+    }
+
+    @Test func `a session whose kept records do not become durable ends nevertheless`() {
+        var harness = SessionHarness()
+        var camera = SteadyCamera("camera")
+        sendKept(&camera, &harness)
+        for time in 6..<15 {
+            harness.tick(Int64(time) * second)
+            #expect(harness.ended.isEmpty)
+        }
+        harness.tick(15 * second)
+        #expect(harness.ended.count == 1)
+    }
+
     @Test func `a source that is connected and has not sent yet keeps the session open`() {
         var harness = SessionHarness()
         var one = SteadyCamera("one")

@@ -48,7 +48,9 @@ struct SessionRecorder: Sendable {
         /// It has reconnected while its earlier events were held: what follows may be of another spool, and of another
         /// clock.
         case opened(SourceIntroduction, durable: UInt64)
-        case samples(Samples, any MediaPayload, PartialMessage? = nil, roomBytes: Int)
+        /// - arrived: on the collector's monotonic clock; they may be held.
+        case samples(
+            Samples, any MediaPayload, PartialMessage? = nil, roomBytes: Int, arrived: Int64)
         case gap(GapRecord)
         case format(TrackUpdate, isKnown: Bool)
         case goodbye(Goodbye, isKnown: Bool)
@@ -119,6 +121,28 @@ struct SessionRecorder: Sendable {
     private var mayEndNanoseconds: Int64 = .min
     /// Time for agents to return to a resumed session: longer than the pause between two connections, plus clock probes.
     private static var returnNanoseconds: Int64 { 10_000_000_000 }
+    /// Sources whose last samples were kept on the box before they were sent: their agents may have spools of later runs, which are sent one after the
+    /// other. The session does not end before an agent had time to connect with the next one.
+    private var lateGoodbyes: [String: LateGoodbye] = [:]
+
+    private struct LateGoodbye {
+        /// On the collector's monotonic clock; later while its records are not durable, because the agent waits for that.
+        var waitNanoseconds: Int64
+        let latestNanoseconds: Int64
+
+        /// Time for an agent to connect with its next spool, once all of one is durable.
+        private static var nextSpoolNanoseconds: Int64 { 2_000_000_000 }
+
+        init(at now: Int64) {
+            waitNanoseconds = now.clampedAdding(Self.nextSpoolNanoseconds)
+            latestNanoseconds = now.clampedAdding(SessionRecorder.returnNanoseconds)
+        }
+
+        mutating func extend(at now: Int64) {
+            waitNanoseconds = min(
+                latestNanoseconds, now.clampedAdding(Self.nextSpoolNanoseconds))
+        }
+    }
 
     init(settings: SessionSettings, host: HostClock = HostClock()) {
         self.settings = settings
@@ -225,6 +249,7 @@ struct SessionRecorder: Sendable {
         let name = introduction.name
         let spool = introduction.spool
         heldToClose.remove(name)
+        lateGoodbyes[name] = nil
         var lost = missing.map { [$0] } ?? []
         var absent: [ClosedRange<UInt64>] = []
         var actions: [Action] = []
@@ -342,13 +367,16 @@ struct SessionRecorder: Sendable {
         switch durable.judge(samples, of: source, spool: spool) {
         case .new:
             return take(
-                .samples(samples, payload, roomBytes: roomBytes), of: source, at: now)
+                .samples(samples, payload, roomBytes: roomBytes, arrived: now.monotonic),
+                of: source, at: now)
         case .partlyKnown(let parts, let known):
             var actions = noteEarlier(
                 samples.firstSequence...samples.lastSequence, of: source, at: now)
             for (part, rest) in parts {
                 actions += take(
-                    .samples(part, payload, rest, roomBytes: roomBytes), of: source, at: now)
+                    .samples(
+                        part, payload, rest, roomBytes: roomBytes, arrived: now.monotonic),
+                    of: source, at: now)
             }
             if known != MediaAmount() { actions.append(.released(source: source, known)) }
             return actions
@@ -404,6 +432,7 @@ struct SessionRecorder: Sendable {
             heldToClose.insert(source)
             return []
         }
+        lateGoodbyes[source] = nil
         guard let actions = sources[source]?.value.close(clocks: clocks, at: now) else { return [] }
         if sources[source]?.value.hasJoined == false, !isHeld(source) { sources[source] = nil }
         return actions + endIfComplete(at: now)
@@ -461,8 +490,12 @@ struct SessionRecorder: Sendable {
             describedNanoseconds = now.monotonic
             actions.append(writeManifest())
         }
-        // Only a resumed session can be complete without any event.
-        return mayEndNanoseconds == .min ? actions : actions + endIfComplete(at: now)
+        for name in lateGoodbyes.keys where !isDurable(name) {
+            lateGoodbyes[name]?.extend(at: now.monotonic)
+        }
+        // Other sessions can only be complete after an event.
+        let hasWaited = mayEndNanoseconds != .min || !lateGoodbyes.isEmpty
+        return hasWaited ? actions + endIfComplete(at: now) : actions
     }
 
     /// Records have become durable.
@@ -598,11 +631,12 @@ struct SessionRecorder: Sendable {
             actions +=
                 sources[source]?.value.reopen(introduction, durable: durable, held: held, at: now)
                 ?? []
-        case .samples(let samples, let payload, let rest, let roomBytes):
+        case .samples(let samples, let payload, let rest, let roomBytes, let arrived):
             actions +=
                 sources[source]?.value.record(
                     samples, payload: payload, rest: rest, clocks: clocks, zero: zero,
-                    roomBytes: roomBytes, at: now, isWatched: watched.includes(source))
+                    roomBytes: roomBytes, arrived: arrived, at: now,
+                    isWatched: watched.includes(source))
                 ?? []
         case .gap(let gap):
             actions += sources[source]?.value.record(gap, at: now) ?? []
@@ -613,6 +647,9 @@ struct SessionRecorder: Sendable {
         case .format(let update, let isKnown):
             actions += sources[source]?.value.record(update, isKnown: isKnown, at: now) ?? []
         case .goodbye(let goodbye, let isKnown):
+            if sources[source]?.value.isBehind == true {
+                lateGoodbyes[source] = LateGoodbye(at: now.monotonic)
+            }
             actions +=
                 sources[source]?.value.record(goodbye, isKnown: isKnown, clocks: clocks, at: now)
                 ?? []
@@ -815,7 +852,7 @@ struct SessionRecorder: Sendable {
                 intakes[source] = SourceIntake(
                     spool: introduction.spool, owner: introduction.clockOwner,
                     epochs: introduction.epochs)
-            case .samples(let samples, _, _, _):
+            case .samples(let samples, _, _, _, _):
                 if let zero = intakes[source]?.replayedZero(of: samples, at: now) {
                     if zero >= earliestReplayed, zero <= believable.upperBound {
                         replayed = min(replayed ?? zero, zero)
@@ -841,7 +878,7 @@ struct SessionRecorder: Sendable {
     private var isTrackAwaited: Bool {
         var missing: [String: Set<TrackKind>] = [:]
         for (source, event) in held {
-            guard case .samples(let samples, _, _, _) = event else { continue }
+            guard case .samples(let samples, _, _, _, _) = event else { continue }
             let announced = (heldIntroductions[source] ?? sources[source]?.value.introduction)?
                 .tracks
             missing[source, default: Set(announced?.map(\.kind) ?? [])]
@@ -857,9 +894,16 @@ struct SessionRecorder: Sendable {
 
     private mutating func endIfComplete(at now: Instant) -> [Action] {
         guard case .recording = state, now.monotonic >= mayEndNanoseconds,
-            sources.values.allSatisfy(\.value.hasEnded)
+            sources.values.allSatisfy(\.value.hasEnded),
+            lateGoodbyes.values.allSatisfy({ now.monotonic >= $0.waitNanoseconds })
         else { return [] }
         return finish(.complete, at: now)
+    }
+
+    /// Whether every received record of a source's present spool is on disk.
+    private func isDurable(_ source: String) -> Bool {
+        guard let recorder = sources[source]?.value else { return true }
+        return durable.persisted(source: source, spool: recorder.spool) >= recorder.through
     }
 
     private mutating func finish(
@@ -892,6 +936,7 @@ struct SessionRecorder: Sendable {
         sessionZero = nil
         sessionClock = nil
         tie = nil
+        lateGoodbyes = [:]
         agreement.ended()
         if reason == .stopped {
             stoppedSessions.formUnion([manifest.session, manifest.siteSession])

@@ -30,6 +30,10 @@ struct SourceRecorder: Sendable {
     /// Sessions of other collectors that its ledger relates to this one; at most ``relations``.
     private var related: Set<String> = []
     private static let relations = 64
+    /// Whether its last samples were kept on the box before they were sent.
+    private(set) var isBehind = false
+    /// Samples that are sent as they are captured arrive sooner.
+    private static let presentNanoseconds: Int64 = 500_000_000
     /// Whether it has a connected agent.
     private(set) var isConnected = true
     /// The last received record of the present spool.
@@ -270,11 +274,12 @@ struct SourceRecorder: Sendable {
     /// - Parameters:
     ///   - rest: which part of their message they are, if another part was already on disk.
     ///   - roomBytes: see ``Segmenter/roomBytes``.
+    ///   - arrived: their arrival, on the collector's monotonic clock.
     ///   - isWatched: whether the source is watched live.
     mutating func record(
         _ samples: Samples, payload: any MediaPayload, rest: PartialMessage? = nil,
         clocks: AgentClocks,
-        zero: Int64, roomBytes: Int, at now: Instant, isWatched: Bool = false
+        zero: Int64, roomBytes: Int, arrived: Int64, at now: Instant, isWatched: Bool = false
     ) -> [Action] {
         segmenter.roomBytes = roomBytes
         through = samples.lastSequence
@@ -324,6 +329,7 @@ struct SourceRecorder: Sendable {
             placed.piece.digest = nil
         }
         count(placed.piece)
+        noteDelay(of: samples, arrived: intake.sessionNow(arrived, zero: zero))
         var watched: [Action] = []
         if isWatched, let session {
             watched.append(
@@ -524,6 +530,17 @@ struct SourceRecorder: Sendable {
 }
 
 extension SourceRecorder {
+    /// - Parameter arrived: session time of their arrival.
+    private mutating func noteDelay(of samples: Samples, arrived: Int64) {
+        guard !intake.isPlayedAgain, let newest = progress.newestNanoseconds else {
+            return isBehind = false
+        }
+        // Samples of an earlier boot are from a clock that may be unknown.
+        isBehind =
+            samples.epoch != introduction.epochs.last?.number
+            || arrived.clampedSubtracting(newest) > Self.presentNanoseconds
+    }
+
     private mutating func count(_ piece: PlannedPiece) {
         progress.payloadBytes += UInt64(piece.range.count)
         for run in piece.runs {
