@@ -1,6 +1,7 @@
 import Accounts
 import Archive
 import ExportCore
+import Terminal
 
 /// A request for an export.
 struct ExportRequest: Hashable, Sendable {
@@ -23,6 +24,18 @@ struct ExportRequest: Hashable, Sendable {
     var layout: Layout
     /// Pictures show their capture time, and are encoded again for that. A grid always does.
     var burnsTime = false
+
+    /// The range in words; nil: everything.
+    var rangeText: String? {
+        let from = fromNanoseconds.map(TimelinePoint.text)
+        let until = untilNanoseconds.map(TimelinePoint.text)
+        return switch (from, until) {
+        case (nil, nil): nil
+        case (let from?, nil): "from \(from) on"
+        case (nil, let until?): "before \(until)"
+        case (let from?, let until?): "from \(from) to \(until)"
+        }
+    }
 
     /// Whether the result is a ZIP archive, not an MP4.
     var isArchive: Bool { layout == .files && sources.count > 1 }

@@ -222,7 +222,7 @@ final class ExportQueue: Sendable {
                     if isFull { ended.failure = "there is no room for exports; remove old ones" }
                 } else {
                     ended.state = .failed
-                    ended.failure = Self.text(error)
+                    ended.failure = Self.text(error, job.request)
                     logger.warning("an export failed: \(error)")
                 }
             }
@@ -309,11 +309,13 @@ final class ExportQueue: Sendable {
     }
 
     /// An error's text for clients, without paths of the server.
-    private static func text(_ error: any Error) -> String {
+    private static func text(_ error: any Error, _ request: ExportRequest) -> String {
         switch error {
         case let error as ExportError:
             switch error {
-            case .nothingThere, .noTrack, .formatChanges: "\(error)"
+            case .nothingThere:
+                "\(error)" + (request.rangeText.map { " \($0)" } ?? "")
+            case .noTrack, .formatChanges: "\(error)"
             case .noSource: "there is no such source"
             case .refused(_, let reason), .damaged(_, let reason), .system(_, _, let reason): reason
             default: "the export failed"

@@ -85,6 +85,30 @@ extension ExportQueue {
 @Suite(.timeLimit(.minutes(1))) struct ExportQueueTests {
     private let scene = ExportScene()
 
+    @Test func `a failed export names the range without samples`() async throws {
+        let place = AccessPlace()
+        let queue = ExportQueue(
+            directory: "\(place.directory)/exports",
+            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, reserveBytes: 0,
+            work: { _, _, _ in throw ExportError.nothingThere("camera") }, changed: { _ in })
+        var wish = ExportRequest(session: "session", sources: ["camera"], layout: .passthrough)
+        let ranges: [(Int64?, Int64?, String)] = [
+            (nil, nil, ""), (60_000_000_000, nil, " from 1:00.000 on"),
+            (nil, -1_500_000_000, " before -0:01.500"),
+            (60_000_000_000, 70_000_000_000, " from 1:00.000 to 1:10.000"),
+        ]
+        for (from, until, text) in ranges {
+            (wish.fromNanoseconds, wish.untilNanoseconds) = (from, until)
+            guard case .taken(let job) = queue.add(wish, for: .user("anna"), now: 0) else {
+                Issue.record("the export was not accepted")
+                return
+            }
+            try await queue.reaches(job.id, .failed)
+            #expect(queue.job(job.id)?.failure == "nothing is recorded in camera\(text)")
+        }
+        queue.stop()
+    }
+
     @Test func `stopping waits until the running export has ended, and leaves nothing`()
         async throws
     {
