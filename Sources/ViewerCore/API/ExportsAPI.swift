@@ -85,14 +85,12 @@ struct ExportsAPI {
             if let other = body.sources.first(where: { recording.source($0) == nil }) {
                 throw Problem(.notFound, "no source '\(other)' in \(body.session)")
             }
-            let from = try RequestQuery.moment(body.from, "from", zero: recording.zero)
-            let until = try RequestQuery.moment(body.until, "until", zero: recording.zero)
-            if let from, let until, from >= until {
-                throw Problem(.badRequest, "'until' must be later than 'from'")
-            }
+            let part = try RequestQuery.Range(
+                from: RequestQuery.moment(body.from, "from", zero: recording.zero),
+                until: RequestQuery.moment(body.until, "until", zero: recording.zero))
             return ExportRequest(
-                session: body.session, sources: body.sources, fromNanoseconds: from,
-                untilNanoseconds: until, layout: layout, burnsTime: body.burnsTime ?? false)
+                session: body.session, sources: body.sources, fromNanoseconds: part.from,
+                untilNanoseconds: part.until, layout: layout, burnsTime: body.burnsTime ?? false)
         }
         let now = SystemClock.monotonic.nowNanoseconds
         switch queue.add(export, for: context.identity, now: now) {

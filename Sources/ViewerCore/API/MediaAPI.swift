@@ -121,21 +121,18 @@ struct MediaAPI {
             guard let source = recording.source(name) else {
                 throw Problem(.notFound, "no source '\(name)' in \(session)")
             }
-            let from = try query.moment("from", zero: recording.zero)
-            let until = try query.moment("until", zero: recording.zero)
-            if let from, let until, from >= until {
-                throw Problem(.badRequest, "'until' must be later than 'from'")
-            }
+            let part = try query.range(zero: recording.zero)
             let key = MovieCache.Key(
-                session: session, source: name, fromNanoseconds: from, untilNanoseconds: until,
+                session: session, source: name, fromNanoseconds: part.from,
+                untilNanoseconds: part.until,
                 state: try library.state(
-                    of: SourceKey(session: session, source: name), from: from, until: until,
-                    remembering: states))
+                    of: SourceKey(session: session, source: name), from: part.from,
+                    until: part.until, remembering: states))
             return (
                 key,
                 ExportRange(
-                    source: source, sessionZero: recording.zero, startNanoseconds: from,
-                    endNanoseconds: until)
+                    source: source, sessionZero: recording.zero, startNanoseconds: part.from,
+                    endNanoseconds: part.until)
             )
         }
         // An empty clip would be a still of the picture before it.

@@ -21,7 +21,7 @@ struct PlaylistAPI {
         let wanted = try query.sources("sources")
         let rights = context.rights
         let recording = try await site.read { library in
-            try library.sources(of: name, for: rights)
+            try library.sources(of: name, for: rights, naming: wanted)
             return try library.recording(name)
         }
         var sources: [MultivariantPlaylist.Source] = []

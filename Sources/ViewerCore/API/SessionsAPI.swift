@@ -89,13 +89,12 @@ struct SessionsAPI {
         let source = query["source"]
         return try .json(
             await site.read { library in
-                try library.sources(of: name, for: rights)
+                try library.sources(of: name, for: rights, naming: source.map { [$0] })
                 let zero = try library.manifest(name).zeroTime
-                let from = try query.moment("from", zero: zero)
-                let until = try query.moment("until", zero: zero)
+                let range = try query.range(zero: zero)
                 let segments = try library.segments(
-                    of: name, from: from.map { zero.advanced(by: $0).nanoseconds },
-                    until: until.map { zero.advanced(by: $0).nanoseconds },
+                    of: name, from: range.from.map { zero.advanced(by: $0).nanoseconds },
+                    until: range.until.map { zero.advanced(by: $0).nanoseconds },
                     where: { rights.mayRead($0) && source ?? $0 == $0 })
                 return segments.map { segment in
                     var segment = segment
@@ -127,8 +126,8 @@ struct SessionsAPI {
         return try .json(
             await site.read { library in
                 let recording = try library.recording(name)
-                let from = try query.moment("from", zero: recording.zero) ?? .min
-                let until = try query.moment("until", zero: recording.zero) ?? .max
+                let range = try query.range(zero: recording.zero)
+                let (from, until) = (range.from ?? .min, range.until ?? .max)
                 guard let source = recording.source(sourceName) else {
                     throw Problem(.notFound, "no source '\(sourceName)' in \(name)")
                 }
@@ -146,12 +145,11 @@ struct SessionsAPI {
         let clock = try await site.runHeavy(for: context.workOwner) {
             try await site.read { library in
                 let recording = try library.recording(name)
-                let from = try query.moment("from", zero: recording.zero)
-                let until = try query.moment("until", zero: recording.zero)
+                let range = try query.range(zero: recording.zero)
                 guard let source = recording.source(sourceName) else {
                     throw Problem(.notFound, "no source '\(sourceName)' in \(name)")
                 }
-                let files = source.files(from: from, until: until)
+                let files = source.files(from: range.from, until: range.until)
                 if let first = files.first, let last = files.last,
                     last.originNanoseconds.clampedSubtracting(first.originNanoseconds)
                         > Self.maximumClockNanoseconds
@@ -174,12 +172,10 @@ struct SessionsAPI {
         let (rights, memory) = (context.rights, site.coverage)
         return try .json(
             await site.read { library in
-                try library.sources(of: name, for: rights)
-                let zero = try library.manifest(name).zeroTime
-                let from = try query.moment("from", zero: zero)
-                let until = try query.moment("until", zero: zero)
+                try library.sources(of: name, for: rights, naming: wanted)
+                let range = try query.range(zero: library.manifest(name).zeroTime)
                 return try library.coverage(
-                    of: name, sources: wanted, from: from, until: until,
+                    of: name, sources: wanted, from: range.from, until: range.until,
                     pixels: pixels ?? Self.usualPixels, remembering: memory,
                     where: rights.mayRead)
             })

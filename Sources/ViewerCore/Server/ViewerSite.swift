@@ -173,14 +173,21 @@ final class ViewerSite: Sendable {
 }
 
 extension RecordingLibrary {
-    /// Checks that an account may see one of a session's sources.
+    /// Checks that an account may see one of a session's sources, and all named ones.
+    /// - Parameter wanted: names in the request; nil: none.
     /// - Returns: the names of all of its sources.
-    /// - Throws: ``ViewerSite/noRecording`` if the account may see none of its sources, or the session does not exist.
+    /// - Throws: ``ViewerSite/noRecording`` if the account may see none of its sources, or the session does not exist; 404 with the
+    ///   name for a source that the session does not have, or that the account may not see.
     @discardableResult
-    func sources(of session: String, for rights: Rights) throws -> [String] {
+    func sources(
+        of session: String, for rights: Rights, naming wanted: [String]? = nil
+    ) throws -> [String] {
         let sources = try sourceNames(session)
         guard rights.mayReadEverything || sources.contains(where: rights.mayRead) else {
             throw ViewerSite.noRecording
+        }
+        if let other = wanted?.first(where: { !rights.mayRead($0) || !sources.contains($0) }) {
+            throw Problem(.notFound, "no source '\(other)' in \(session)")
         }
         return sources
     }

@@ -22,6 +22,13 @@ import Testing
         return try RequestQuery(request, Self.names)
     }
 
+    private func ranged(_ text: String) throws -> RequestQuery {
+        let head = HTTPRequest(
+            method: .get, scheme: "http", authority: "localhost", path: "/a?\(text)")
+        let request = Request(head: head, body: RequestBody(buffer: ByteBuffer()))
+        return try RequestQuery(request, ["from", "until"])
+    }
+
     /// The status of a refused query or parameter; nil: accepted.
     private func refusal(
         _ text: String, _ ask: (RequestQuery) throws -> Void = { _ in }
@@ -153,6 +160,25 @@ import Testing
                 #expect(problem.status.code == 400, "\(text)")
             } catch {
                 Issue.record("\(text): \(error)")
+            }
+        }
+    }
+
+    @Test func `a range is in order`() throws {
+        let query = try ranged("from=1.5&until=0:02")
+        #expect(
+            try query.range(zero: Self.zero)
+                == RequestQuery.Range(from: 3 * Self.second / 2, until: 2 * Self.second))
+        for text in ["from=10", "until=-5", "", "from=5&until=2026-11-20T22:40:06Z"] {
+            #expect(throws: Never.self) { try ranged(text).range(zero: Self.zero) }
+        }
+        for text in ["from=10&until=5", "until=5&from=5", "from=5&until=2026-11-20T22:40:04Z"] {
+            let query = try ranged(text)
+            do {
+                _ = try query.range(zero: Self.zero)
+                Issue.record("\(text) was accepted")
+            } catch {
+                #expect(error.status.code == 400 && error.text.contains("later than"), "\(text)")
             }
         }
     }

@@ -138,4 +138,24 @@ private final class BlockedWork: Sendable {
             #expect(problem?.status == .notFound && problem?.text == ViewerSite.noRecording.text)
         }
     }
+
+    @Test func `a named source of other people is like one that is not there`() throws {
+        let archive = SmallArchive()
+        try archive.addSession("one", segments: 1)
+        try FileSystem.makeDirectories(archive.layout.source("one", "door"))
+        let library = try RecordingLibrary(readingOnly: archive.layout.root) { _ in }
+        let rights = Rights(role: .viewer, sources: .named(["camera", "yard"]))
+        for wanted in [nil, [], ["camera"]] {
+            #expect(throws: Never.self) {
+                try library.sources(of: "one", for: rights, naming: wanted)
+            }
+        }
+        for name in ["door", "yard", "nope"] {
+            let problem = #expect(throws: Problem.self) {
+                try library.sources(of: "one", for: rights, naming: ["camera", name])
+            }
+            #expect(problem?.status == .notFound)
+            #expect(problem?.text == "no source '\(name)' in one")
+        }
+    }
 }

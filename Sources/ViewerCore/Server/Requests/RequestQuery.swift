@@ -73,6 +73,28 @@ struct RequestQuery {
         return number
     }
 
+    /// A range of a session.
+    struct Range: Hashable, Sendable {
+        /// Nanoseconds from the session's zero; nil: its beginning.
+        var from: Int64?
+        /// Nil: its end.
+        var until: Int64?
+
+        /// - Throws: ``Problem`` 400 for a range that is empty or reversed.
+        init(from: Int64?, until: Int64?) throws(Problem) {
+            if let from, let until, from >= until {
+                throw Problem(.badRequest, "'until' must be later than 'from'")
+            }
+            self.from = from
+            self.until = until
+        }
+    }
+
+    /// The range from the moments `from` to `until` of a session.
+    func range(zero: UTCTime) throws(Problem) -> Range {
+        try Range(from: moment("from", zero: zero), until: moment("until", zero: zero))
+    }
+
     /// A moment of a session in a body.
     static func moment(
         _ text: String?, _ name: String, zero: UTCTime
