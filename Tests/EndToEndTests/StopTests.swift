@@ -133,9 +133,18 @@ extension EndToEnd {
                 // The second agent makes three more attempts, with pauses of up to a second and a half.
                 let first = try stage.testAgent("camera", "--duration", "10s")
                 _ = try await stage.holds(1, of: "camera")
+                let other = stage.directory.appending(path: "other").path
+                let third = try stage.testAgent("camera", "--spool", other)
                 let second = try await stage.testAgent("camera", "--spool", "none").outcome()
                 #expect(second.status == 1)
                 #expect(second.complaintLines.last?.contains("camera is being sent by") == true)
+                #expect(second.complaintLines.last?.hasSuffix("are lost here") == true)
+                let kept = try await third.outcome()
+                #expect(kept.status == 1)
+                #expect(kept.complaintLines.last?.contains("camera is being sent by") == true)
+                #expect(
+                    kept.complaintLines.last?.hasSuffix(
+                        "stay in \(other)/camera and are sent at the next start") == true)
                 #expect(try collector.complaints.contains("refused: the source camera"))
                 for program in [first, collector] { try await program.succeeds() }
                 try await expectAudio(stage)

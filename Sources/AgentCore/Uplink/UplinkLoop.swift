@@ -260,6 +260,14 @@ extension UplinkLoop {
         return isKept ? .kept(givenUp) : .failed(givenUp)
     }
 
+    /// The samples that the collector does not have, for the line about a final refusal.
+    private var unsent: String {
+        guard delivery.keptSamples > 0 else { return "" }
+        let samples = "\(delivery.keptSamples) samples (\(byteText(delivery.keptBytes)))"
+        guard isKept else { return "; \(samples) are lost here" }
+        return "; \(samples) stay in \(delivery.storage?.path ?? "") and are sent at the next start"
+    }
+
     private var givenUp: String {
         let stay = isKept ? "stay in \(delivery.storage?.path ?? "")" : "are lost here"
         if delivery.isMirrored, delivery.isPersisted || delivery.isMirrorPersisted {
@@ -401,7 +409,7 @@ extension UplinkLoop {
         case .finished:
             outcome = .complete
         case .failed(let line):
-            outcome = .failed(line)
+            outcome = .failed(line + unsent)
         case .log(let line):
             log(line)
         }
