@@ -66,6 +66,10 @@ final class RTSPConnection: ChannelInboundHandler {
     private var transports: [Int: ClientTransport] = [:]
     private var remotes: [Int: Remote] = [:]
     private var reportKeys: [String] = []
+    /// Not sent yet.
+    private var datagrams = DatagramQueue()
+    /// The task that sends the next of them.
+    private var sending: Scheduled<Void>?
     private var reader: Reader?
     private var playing: Task<Void, Never>?
     /// The lookup of the pending request.
@@ -135,6 +139,9 @@ final class RTSPConnection: ChannelInboundHandler {
         pending?.cancel()
         looking?.cancel()
         looking = nil
+        sending?.cancel()
+        sending = nil
+        datagrams.removeAll()
         if let number { service.end(number) }
         number = nil
         content = .none
@@ -493,22 +500,35 @@ final class RTSPConnection: ChannelInboundHandler {
     }
 
     private func sendDatagrams(_ batch: SharedBatch) {
-        guard let channels = service.datagramChannels else { return }
-        var (reports, packets): ([Datagram], [Datagram]) = ([], [])
+        var group = DatagramQueue.Group()
         for packet in batch.batch.packets {
             guard let remote = remotes[packet.track], let bytes = batch.slice(packet) else {
                 continue
             }
             if packet.isControl {
-                reports.append(Datagram(remoteAddress: remote.rtcp, data: bytes))
+                group.reports.append(.init(remoteAddress: remote.rtcp, data: bytes))
             } else {
-                packets.append(Datagram(remoteAddress: remote.rtp, data: bytes))
+                group.packets.append(.init(remoteAddress: remote.rtp, data: bytes))
             }
         }
-        channels.send(reports: reports, packets: packets)
+        datagrams.add(group)
+        if sending == nil { sendPortion() }
     }
 
-    private typealias Datagram = AddressedEnvelope<ByteBuffer>
+    private func sendPortion() {
+        sending = nil
+        guard let context, let channels = service.datagramChannels, !datagrams.isEmpty else {
+            return
+        }
+        for group in datagrams.takePortion() {
+            channels.send(reports: group.reports, packets: group.packets)
+        }
+        // Also after the last portion: the next packets follow it after a pause.
+        let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
+        sending = context.eventLoop.scheduleTask(in: DatagramQueue.pause) {
+            bound.value.sendPortion()
+        }
+    }
 }
 
 /// Computes when a recording's samples are due.
