@@ -189,8 +189,12 @@ package enum Ledger {
         package private(set) var otherDamagedLines = 0
         /// Whether the last line is incomplete: the program crashed while writing it.
         package var hasTornTail = false
+        /// Whether there is no ledger.
+        package private(set) var isMissing = false
         /// Whether it has more lines, or more damaged ones, than a ledger can have: the rest was not read.
         package var isCutShort = false
+
+        package init() {}
 
         /// Maximum number of damaged lines that are reported one by one.
         private static let maximumDamagedLines = 100
@@ -221,12 +225,16 @@ package enum Ledger {
         }
 
         /// The contents of a missing ledger.
-        package static let empty = Contents()
+        package static let empty: Contents = {
+            var contents = Contents()
+            contents.isMissing = true
+            return contents
+        }()
     }
 
     /// Reads a ledger; the ledger of a source without one is empty.
     package static func read(_ path: String) throws(ArchiveError) -> Contents {
-        guard FileSystem.exists(path) else { return Contents() }
+        guard FileSystem.exists(path) else { return .empty }
         var reader = LedgerReader()
         try FileSystem.forEachBlock(of: path, limit: maximumBytes) { reader.add($0) }
         return try whole(reader.finish(), path)

@@ -100,6 +100,8 @@ package struct SessionManifest: Codable, Hashable, Sendable {
     package struct SpoolEnd: Codable, Hashable, Sendable {
         /// The spool's identity, hexadecimal.
         package var spool: String
+        /// The first record of the spool that the session has: earlier ones belong to other sessions. Nil in early versions.
+        package var first: UInt64?
         /// Every record up to this one is recorded or explained.
         package var through: UInt64
         /// First and last of each later range that is recorded or explained; nil: none.
@@ -108,8 +110,11 @@ package struct SessionManifest: Codable, Hashable, Sendable {
         package var term: UInt64?
 
         /// - Parameter sequences: all records of the spool that are recorded or explained.
-        package init(spool: String, sequences: SequenceSet, term: UInt64? = nil) {
+        package init(
+            spool: String, first: UInt64? = nil, sequences: SequenceSet, term: UInt64? = nil
+        ) {
             self.spool = spool
+            self.first = first
             self.term = term
             through = sequences.watermark
             // Readers ignore further ranges.
@@ -122,6 +127,7 @@ package struct SessionManifest: Codable, Hashable, Sendable {
         package init(from decoder: any Decoder) throws {
             let container = try decoder.container(keyedBy: CodingKeys.self)
             spool = try container.decode(String.self, forKey: .spool)
+            first = try container.decodeIfPresent(UInt64.self, forKey: .first)
             through = try container.decode(UInt64.self, forKey: .through)
             beyond = try container.decodeFirstIfPresent(RecordLimits.ranges, forKey: .beyond)
             term = try container.decodeIfPresent(UInt64.self, forKey: .term)
@@ -131,7 +137,7 @@ package struct SessionManifest: Codable, Hashable, Sendable {
         package func joined(with other: SequenceSet) -> SpoolEnd {
             var all = sequences
             all.formUnion(other)
-            return SpoolEnd(spool: spool, sequences: all, term: term)
+            return SpoolEnd(spool: spool, first: first, sequences: all, term: term)
         }
 
         /// All records of the spool that are recorded or explained.

@@ -58,6 +58,22 @@ package struct SequenceSet: Hashable, Sendable {
         for range in other.beyond { insert(range) }
     }
 
+    /// The numbers of both sets.
+    func union(_ other: SequenceSet) -> SequenceSet {
+        var all = self
+        all.formUnion(other)
+        return all
+    }
+
+    /// Its numbers up to `highest`.
+    func limited(to highest: UInt64) -> SequenceSet {
+        var limited = SequenceSet(upTo: min(watermark, highest))
+        for range in beyond where range.lowerBound <= highest {
+            limited.insert(range.lowerBound...min(range.upperBound, highest))
+        }
+        return limited
+    }
+
     /// The ranges that are missing below the highest number.
     package var holes: [ClosedRange<UInt64>] {
         var next = watermark.clampedAdding(1)

@@ -326,9 +326,13 @@ package struct ArchiveRecovery {
         manifest.sources = sources.map(\.entry)
         for index in manifest.sources.indices {
             let name = manifest.sources[index].name
+            let own = sources[index].accounted
+            let firsts = sources[index].firsts
             manifest.sources[index].spools = archive.spools[name]?.map {
-                SessionManifest.SpoolEnd(
-                    spool: $0.spool.description, sequences: $0.sequences,
+                // Later records are in later sessions.
+                let all = $0.sequences.limited(to: own[$0.spool]?.highest ?? .max)
+                return SessionManifest.SpoolEnd(
+                    spool: $0.spool.description, first: firsts[$0.spool], sequences: all,
                     term: $0.term == 0 ? nil : $0.term)
             }
         }

@@ -35,6 +35,8 @@ package struct RecoveredSource: Sendable {
     package var spools: [SpoolID]
     /// The records that this session has or explains, by spool; for other spools, all records on disk.
     package var accounted: [SpoolID: SequenceSet] = [:]
+    /// The first record of each spool that this session has.
+    package var firsts: [SpoolID: UInt64] = [:]
     /// The end of each track.
     package var ends: [TrackKind: TrackEnd]
     /// The last clock model of each epoch, in the order of the recording.

@@ -48,6 +48,8 @@ package struct SourceRecovery {
     package internal(set) var spools: [RecordedSpool] = []
     /// For spools with finished files that were not read: the number before which all records are on disk.
     private var settledBefore: [SpoolID: UInt64] = [:]
+    /// The first record in them.
+    private var firstSettled: [SpoolID: UInt64] = [:]
     /// Records in files whose removal was interrupted, and in segments whose media is in the store only.
     private(set) var removing: [(spool: SpoolID, ranges: [ClosedRange<UInt64>])] = []
     /// The continuations of segments whose media is in the store only, in the order of their names.
@@ -145,7 +147,10 @@ package struct SourceRecovery {
         case .goOn: for spool in spools { sayWhatCameEarlier(of: spool) }
         case .rescue: break
         }
-        for spool in spools { source.accounted[spool.spool] = spool.sequences }
+        for spool in spools {
+            source.accounted[spool.spool] = spool.sequences
+            source.firsts[spool.spool] = first(of: spool.spool)
+        }
         appendLines()
         source.unwritten = unwritten
         source.ledgerBytes = ledgerBytes()
@@ -166,6 +171,21 @@ package struct SourceRecovery {
             .filter { $0.spool == spool }.compactMap(\.lowest).min()
         // Records are numbered from 1; a file with another number proves nothing.
         return max(min(before, open ?? before), 1) - 1
+    }
+
+    /// The first record of a spool in its files and its ledger; nil: it has none.
+    private func first(of spool: SpoolID) -> UInt64? {
+        let fragments = surveys.lazy.flatMap(\.fragments).filter { $0.spool == spool }
+            .compactMap(\.lowest)
+        let lines = entries.lazy.filter { !$0.isAboutOtherSessions }.flatMap(\.replacedRecords)
+            .filter { $0.spool == spool }.map(\.sequences.lowerBound)
+        let removed = removing.lazy.filter { $0.spool == spool }.flatMap(\.ranges)
+            .map(\.lowerBound)
+        let moved = continuations.lazy.flatMap(\.runsOnDisk).filter { $0.spool == spool }
+            .map(\.run.sequences.lowerBound)
+        return [
+            fragments.min(), lines.min(), removed.min(), moved.min(), firstSettled[spool],
+        ].compactMap(\.self).min()
     }
 
     /// Whether it has ended, and no earlier record is missing.
@@ -382,6 +402,7 @@ extension SourceRecovery {
                 .filter { $0.written < earliest - Self.lateNanoseconds }
             guard !older.isEmpty else { continue }
             settledBefore[spool] = second.first
+            firstSettled[spool] = older.first?.first
             settled.formUnion(older.map(\.path))
         }
         return settled

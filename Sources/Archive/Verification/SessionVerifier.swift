@@ -53,8 +53,7 @@ package struct SessionVerifier {
         }
         for name in names {
             try attempt(files.path(of: name)) { (verifier) throws(ArchiveError) in
-                sources.append(
-                    try verifier.source(name, isFinished: manifest?.state == .finished))
+                sources.append(try verifier.source(name, in: manifest))
             }
         }
         for source in manifest?.sources ?? []
@@ -79,11 +78,12 @@ package struct SessionVerifier {
         }
     }
 
-    /// - Parameter isFinished: whether nothing more will arrive. Until then a hole is only data that is still to come:
-    ///   no later record has been acknowledged, so the agent has all of it.
+    /// - Parameter manifest: the session's description; nil: it is unreadable. Until the session has finished, a hole is only
+    ///   data that is still to come: no later record has been acknowledged, so the agent has all of it.
     private mutating func source(
-        _ name: String, isFinished: Bool
+        _ name: String, in manifest: SessionManifest?
     ) throws(ArchiveError) -> SessionReport.Source {
+        let isFinished = manifest?.state == .finished
         var numbers = SourceNumbers()
         var reports: [FileReport] = []
         var clocks: [ClockSummary.Reading] = []
@@ -110,6 +110,13 @@ package struct SessionVerifier {
             for range in entry.sequences { numbers.insert(range, spool: spool) }
         }
         let directory = files.path(of: name)
+        let spools = manifest?.sources.first { $0.name == name }?.spools ?? []
+        if isFinished, ledger.isMissing, spools.contains(where: { $0.through > 0 }) {
+            damage(
+                files.ledgerPath(of: name),
+                "is missing: the ledger of a finished source; copy it from where the recording comes from"
+            )
+        }
         try noteRemovals(of: name, ledger, &numbers)
         try noteMoved(name, ledger, &numbers)
         // Records that a lost collector has attributed elsewhere may have arrived again in this session; and so may
@@ -121,7 +128,13 @@ package struct SessionVerifier {
         {
             for range in entry.sequences { numbers.explain(range, spool: entry.spool ?? "") }
         }
-        if !hasOthers { findings += numbers.holeFindings(directory, isFinished: isFinished) }
+        if isFinished { numbers.expect(spools) }
+        if !hasOthers {
+            findings += numbers.holeFindings(directory, isFinished: isFinished)
+            if isFinished {
+                findings += numbers.startFindings(directory, spools, ledger.entries)
+            }
+        }
         if numbers.repeated > 0 {
             damage(directory, "\(numbers.repeated) records are stored twice")
         }
@@ -199,7 +212,7 @@ package struct SessionVerifier {
 
     private mutating func ledger(_ source: String) throws(ArchiveError) -> Ledger.Contents {
         let path = files.ledgerPath(of: source)
-        var contents = Ledger.Contents.empty
+        var contents = Ledger.Contents()
         try attempt(path) { (verifier) throws(ArchiveError) in
             contents = try verifier.files.ledger(of: source)
         }

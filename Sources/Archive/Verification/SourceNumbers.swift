@@ -7,6 +7,10 @@ package struct SourceNumbers: Hashable, Sendable {
     /// In files.
     package internal(set) var media: [String: SequenceSet] = [:]
     private var first: [String: UInt64] = [:]
+    /// Numbers that the description of a finished session counts as recorded or explained.
+    private var expected: [String: SequenceSet] = [:]
+    /// Numbers that may be recorded elsewhere.
+    private var explained: [String: SequenceSet] = [:]
     /// Numbers that were inserted more than once.
     private(set) var repeated: UInt64 = 0
     /// Number of distinct numbers.
@@ -23,16 +27,60 @@ package struct SourceNumbers: Hashable, Sendable {
 
     /// Numbers that may be recorded elsewhere, or here.
     mutating func explain(_ range: ClosedRange<UInt64>, spool: String) {
+        explained[spool, default: SequenceSet()].insert(range)
         for missing in known[spool]?.missing(in: range) ?? [] { insert(missing, spool: spool) }
     }
 
-    /// The missing numbers between the first and the last number of each spool.
+    /// Adds the numbers that a finished session's description counts as recorded or explained.
+    ///
+    /// They begin with the spool's first record in the session. Descriptions of early versions do not state it: then they begin with the
+    /// first known number. The records that were durable when the source began (`after` in its ledger) do not show it: later ones may
+    /// have been on their way to the disk, in an earlier session. Ranges beyond a hole (`beyond`) are not checked: they may be in an
+    /// earlier session, too.
+    mutating func expect(_ ends: [SessionManifest.SpoolEnd]) {
+        for end in ends {
+            let through = end.sequences.watermark
+            guard let start = end.first ?? first[end.spool], start > 0, start <= through else {
+                continue
+            }
+            expected[end.spool, default: SequenceSet()].insert(start...through)
+        }
+    }
+
+    /// Notes about records that may be missing before the first known ones of spools whose first record in the session is not stated.
+    func startFindings(
+        _ directory: String, _ ends: [SessionManifest.SpoolEnd], _ ledger: [LedgerEntry]
+    ) -> [Finding] {
+        ends.filter { $0.first == nil }.flatMap { end -> [Finding] in
+            let durable = ledger.lazy.filter { $0.kind == .opened && $0.spool == end.spool }
+                .compactMap(\.after).min()
+            let through = min(end.sequences.watermark, (first[end.spool] ?? .max) - 1)
+            guard let durable, durable < through else { return [] }
+            let all = (known[end.spool] ?? SequenceSet())
+                .union(explained[end.spool] ?? SequenceSet())
+            return all.missing(in: durable + 1...through).map {
+                Finding(
+                    .note, directory,
+                    "records \($0.lowerBound) to \($0.upperBound) are in an earlier session, or missing "
+                        + "(spool \(end.spool.prefix(8)))")
+            }
+        }
+    }
+
+    /// The missing numbers of each spool: those between its first and its last number, and those that the session's description counts.
     ///
     /// A source that joined the session later begins with a later number: earlier ones belong to other sessions.
     var holes: [(spool: String, ranges: [ClosedRange<UInt64>])] {
-        known.map { spool, set in
-            (spool, set.holes.filter { $0.lowerBound > first[spool] ?? 0 })
-        }.sorted { $0.spool < $1.spool }
+        Set(known.keys).union(expected.keys).sorted().map { spool in
+            let own = known[spool] ?? SequenceSet()
+            var missing = SequenceSet()
+            for hole in own.holes where hole.lowerBound > first[spool] ?? 0 { missing.insert(hole) }
+            let all = own.union(explained[spool] ?? SequenceSet())
+            for range in expected[spool]?.ranges ?? [] {
+                for hole in all.missing(in: range) { missing.insert(hole) }
+            }
+            return (spool, missing.ranges)
+        }
     }
 
     /// Findings about missing numbers.
@@ -75,6 +123,8 @@ package struct SourceNumbers: Hashable, Sendable {
                     joined.first[spool] = min(joined.first[spool] ?? own, own)
                 }
             }
+            joined.expected.merge(archive.expected) { $0.union($1) }
+            joined.explained.merge(archive.explained) { $0.union($1) }
         }
         return (joined, recorded, copies)
     }

@@ -922,7 +922,7 @@ struct SessionRecorder: Sendable {
                 settings.budgets.spoolsPerSource
             ).map {
                 guard let spool = SpoolID(hexadecimal: $0.spool) else { return $0 }
-                return $0.joined(with: durable.archivedSequences(of: name, spool: spool))
+                return $0.joined(with: durable.reportedSequences(of: name, spool: spool))
             }
         }
         manifest.end = SessionManifest.End(reason: reason, at: now.utc)

@@ -38,6 +38,8 @@ struct SourceRecorder: Sendable {
     private(set) var isConnected = true
     /// The last received record of the present spool.
     private(set) var through: UInt64 = 0
+    /// The first record of the present spool that the session has; nil: none yet.
+    private var first: UInt64?
     /// The last received record of each earlier spool.
     private var earlierSpools: [SessionManifest.SpoolEnd] = []
     private var files: Allowance
@@ -99,10 +101,12 @@ struct SourceRecorder: Sendable {
         for recorded in spools where source.spools.contains(recorded.spool) {
             if recorded.spool == present {
                 through = recorded.sequences.watermark
+                first = source.firsts[present]
             } else {
                 earlierSpools.append(
                     SessionManifest.SpoolEnd(
-                        spool: recorded.spool.description, sequences: recorded.sequences,
+                        spool: recorded.spool.description, first: source.firsts[recorded.spool],
+                        sequences: recorded.sequences,
                         term: recorded.term == 0 ? nil : recorded.term))
             }
         }
@@ -141,7 +145,8 @@ struct SourceRecorder: Sendable {
         return earlierSpools
             + [
                 SessionManifest.SpoolEnd(
-                    spool: spool.description, sequences: SequenceSet(upTo: through), term: term)
+                    spool: spool.description, first: first, sequences: SequenceSet(upTo: through),
+                    term: term)
             ]
     }
 
@@ -183,6 +188,7 @@ struct SourceRecorder: Sendable {
             }
             earlierSpools = ends.suffix(settings.budgets.spoolsPerSource)
             through = 0
+            first = nil
         }
         introduction = new
         isConnected = true
@@ -236,7 +242,7 @@ struct SourceRecorder: Sendable {
         earlierSpools = earlierSpools.map { end in
             guard let spool = SpoolID(hexadecimal: end.spool) else { return end }
             return SessionManifest.SpoolEnd(
-                spool: end.spool, sequences: durable(spool), term: end.term)
+                spool: end.spool, first: end.first, sequences: durable(spool), term: end.term)
         }
         isFailing = false
         open()
@@ -282,6 +288,7 @@ struct SourceRecorder: Sendable {
         zero: Int64, roomBytes: Int, arrived: Int64, at now: Instant, isWatched: Bool = false
     ) -> [Action] {
         segmenter.roomBytes = roomBytes
+        begin(with: samples.firstSequence)
         through = samples.lastSequence
         if isOverFiles {
             let hasPictures = segmenter.upcomingTracks.contains { $0.kind == .video }
@@ -363,6 +370,9 @@ struct SourceRecorder: Sendable {
     }
 
     /// Drops samples: the ledger records their number and time.
+    /// A record of the present spool belongs to the session.
+    private mutating func begin(with sequence: UInt64) { first = min(first ?? sequence, sequence) }
+
     private mutating func leaveOut(
         _ samples: Samples, _ cause: String, _ text: String, at now: Instant
     ) -> [Action] {
@@ -389,6 +399,7 @@ struct SourceRecorder: Sendable {
     /// Samples are missing, for a reason that the agent reports.
     mutating func record(_ gap: GapRecord, at now: Instant) -> [Action] {
         progress.lostSamples.addClamped(gap.samples)
+        begin(with: gap.sequences.lowerBound)
         through = gap.sequences.upperBound
         let start = intake.sessionNanoseconds(gap.startNanoseconds, epoch: gap.epoch)
         let entry = ledger(.gap, at: now, sequences: gap.sequences) {
@@ -408,6 +419,7 @@ struct SourceRecorder: Sendable {
     mutating func record(
         _ update: TrackUpdate, isKnown: Bool = false, at now: Instant
     ) -> [Action] {
+        if !isKnown { begin(with: update.sequence) }
         through = update.sequence
         let others = segmenter.upcomingTracks.filter { $0.kind != update.format.kind }
         segmenter.setFormats(
@@ -425,6 +437,7 @@ struct SourceRecorder: Sendable {
     mutating func record(
         _ goodbye: Goodbye, isKnown: Bool = false, clocks: AgentClocks, at now: Instant
     ) -> [Action] {
+        if !isKnown { begin(with: goodbye.sequence) }
         through = goodbye.sequence
         hasSaidGoodbye = true
         let actions = close(clocks: clocks, at: now)

@@ -86,7 +86,7 @@ extension MergedStore {
                 MergedLedger.Lines(entries: own.entries, shift: copy.shift))
             if let name = copy.manifest.collector { collectors.insert(name) }
         }
-        var merged = Ledger.Contents.empty
+        var merged = Ledger.Contents()
         merged.entries = try MergedLedger.entries(archives, collectors: collectors) {
             line, archive, noted throws(ArchiveError) in
             try isRecorded(line, of: source, besides: archive, noted: noted, in: session)
