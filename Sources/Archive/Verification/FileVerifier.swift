@@ -20,6 +20,8 @@ package struct FileVerifier {
     private var expectedChain: Digest?
     private(set) var tracks: [TrackKind: WalkedTrack] = [:]
     private(set) var priming = PrimingCounter()
+    /// Builds the index that the fragments require; nil when their damage prevents it.
+    private(set) var index: FinalMovieBuilder?
 
     /// A track as found in the fragments.
     struct WalkedTrack {
@@ -40,6 +42,8 @@ package struct FileVerifier {
 
     /// The file's beginning on the session's timeline, nanoseconds.
     private(set) var originNanoseconds: Int64 = 0
+    /// The session's zero according to its first fragment; nil without records.
+    private(set) var sessionZero: UTCTime?
 
     private init(path: String) {
         self.path = path
@@ -120,6 +124,7 @@ package struct FileVerifier {
         }
         report.state = scanner.layout.isFinished ? .finished : .growing
         try begin(scanner.layout, source)
+        if scanner.layout.isFinished { beginIndex(scanner.layout.initialMovie) }
         while let fragment = try scanner.next() {
             try walk(fragment, source)
             if report.findings.count >= Self.maximumFindings { break }
@@ -197,10 +202,28 @@ extension FileVerifier {
         }
         expectedChain = Digest(of: moof)
         priming.add(fragment)
+        addToIndex(fragment)
         for run in fragment.runs {
             if run.track == .video { checkAccessUnits(run, of: fragment, media: media) }
             checkOrder(run)
             tracks[run.track]?.samples += run.samples
+        }
+    }
+
+    private mutating func beginIndex(_ initial: Movie) {
+        do throws(MP4Error) {
+            index = try FinalMovieBuilder(initialMovie: initial)
+        } catch {
+            damage("\(error)", at: initial.header.offset)
+        }
+    }
+
+    private mutating func addToIndex(_ fragment: ScannedFragment) {
+        do throws(MP4Error) {
+            try index?.append(fragment)
+        } catch {
+            // The order of the samples is checked, too.
+            index = nil
         }
     }
 
@@ -244,6 +267,7 @@ extension FileVerifier {
         keepStamps(of: record, fragment)
         if report.originSeconds == nil {
             originNanoseconds = record.segmentOriginNanoseconds
+            sessionZero = record.sessionZero
             report.originSeconds = Double(record.segmentOriginNanoseconds) / 1e9
         }
         clocks.append(ClockSummary.Reading(record))

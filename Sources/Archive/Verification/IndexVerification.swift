@@ -14,16 +14,17 @@ extension FileVerifier {
             damage("\(error)", at: fragmentsEnd)
             return
         }
-        if indices.hasRemainder {
-            note(
-                "an interrupted 'retime' left bytes after the index; the file is playable",
-                at: indices.current.end)
-        }
+        if indices.hasRemainder { try checkRemainder(after: indices.current.end, source) }
         let recorded = tracks.mapValues(\.samples)
         let timecode = layout.initialMovie.timecode
         let original = try Movie(reading: indices.original, from: source)
+        var before = report.findings.count
         compare(original, with: recorded, nil)
         compareTimecode(original, timecode)
+        if report.findings.count == before, let index {
+            let expected = try index.movie(primingSamples: priming.counts)
+            try compareBytes(original, source, with: expected)
+        }
         guard indices.isReplaced else { return }
         let current = try Movie(reading: indices.current, from: source)
         compareTimecode(current, timecode)
@@ -35,9 +36,74 @@ extension FileVerifier {
         do throws(MalformedRecord) {
             let record = try RetimingRecord(parsing: box.payload)
             report.retiming = FileReport.Retiming(record)
+            before = report.findings.count
             compare(current, with: recorded, record)
+            guard report.findings.count == before, index != nil else { return }
+            do throws(MP4Error) {
+                let expected = try Self.index(of: source, retimed: record, box)
+                try compareBytes(current, source, with: expected)
+            } catch {
+                damage("\(error)", at: indices.current.offset)
+            }
         } catch {
             damage("its retiming record is invalid: \(error)", at: indices.current.offset)
+        }
+    }
+
+    /// The index that the fragments require after retiming.
+    private static func index(
+        of source: some ByteSource, retimed record: RetimingRecord, _ box: UserBox
+    ) throws(MP4Error) -> [UInt8] {
+        var scanner = try FragmentScanner(source)
+        let initial = scanner.layout.initialMovie
+        var builder = try FinalMovieBuilder(initialMovie: initial)
+        var retiming = FileRetiming(record, movie: initial)
+        while var fragment = try scanner.next() {
+            retiming.apply(to: &fragment)
+            try builder.append(fragment)
+        }
+        return try builder.movie(
+            primingSamples: retiming.primingSamples, trailingBox: box.bytes)
+    }
+
+    /// Compares every byte of an index with the one that is built from the fragments.
+    private mutating func compareBytes(
+        _ movie: Movie, _ source: some ByteSource, with expected: [UInt8]
+    ) throws(MP4Error) {
+        let found = try source.read(
+            at: movie.header.offset, count: Int(movie.header.sizeBytes))
+        guard
+            let difference = try MovieComparison.difference(
+                found, at: movie.header.offset, expected: expected)
+        else { return }
+        let track =
+            switch difference.handler {
+            case "vide": " of the video track"
+            case "soun": " of the audio track"
+            case "tmcd": " of the timecode track"
+            default: ""
+            }
+        damage(
+            "the index and the fragments differ in '\(difference.box)'\(track)",
+            at: difference.offset)
+    }
+
+    /// Checks the bytes after the active index: an interrupted replacement leaves a box that ends with the file, or zeros where its
+    /// header was not written yet.
+    private mutating func checkRemainder(
+        after end: Int64, _ source: some ByteSource
+    ) throws(MP4Error) {
+        let count = source.sizeBytes - end
+        let header = try source.read(at: end, count: Int(min(count, 8)))
+        let isBox =
+            header.count == 8
+            && ["free", "moov"].contains { header[4...].elementsEqual($0.utf8) }
+            && header[..<4].reduce(0) { $0 << 8 | Int64($1) } >= count
+        if isBox || header.allSatisfy({ $0 == 0 }) {
+            note(
+                "an interrupted 'retime' left bytes after the index; the file is playable", at: end)
+        } else {
+            damage("\(count) bytes after the index are not part of the recording", at: end)
         }
     }
 
