@@ -82,7 +82,7 @@ final class DiskScene {
 
     func open(_ id: SegmentKey) {
         let plan = SegmentPlan(
-            originNanoseconds: 0,
+            originNanoseconds: id.origin.nanoseconds - Self.zero.nanoseconds,
             tracks: [.init(format: Self.format, originTicks: 0, shiftTicks: 0)])
         worker.perform(
             .open(id, plan, sessionZero: Self.zero))

@@ -7,6 +7,11 @@ package struct SessionVerifier {
     /// Whether records that are missing here may be in another archive, which the caller checks.
     private let hasOthers: Bool
     private var findings: [Finding] = []
+    /// The session's zero according to files that contradict its description.
+    private var otherZero: UTCTime?
+
+    /// Names have milliseconds, and so does the zero of a description that recovery made from a session's name.
+    private static let nameToleranceNanoseconds: UInt64 = 1_000_000
 
     /// Checks a session of an archive.
     /// - Throws: only when directories cannot be read; errors in their content are in the report.
@@ -60,6 +65,7 @@ package struct SessionVerifier {
         where !sources.contains(where: { $0.name == source.name }) {
             damage(files.path(of: source.name), "the session's source has no recording")
         }
+        if let manifest { checkZero(of: manifest) }
         return SessionReport(
             session: session, zero: manifest?.zero, state: manifest?.state.rawValue,
             sources: sources, findings: findings)
@@ -92,6 +98,7 @@ package struct SessionVerifier {
         for segment in try files.segmentNames(of: name) {
             let file = try files.examine(segment, of: name, ledger: ledger.entries)
             reports.append(file.report)
+            check(segment, of: name, file, in: manifest)
             clocks += file.clocks
             ends += file.ends.map { (file.report, $0.first, $0.last) }
             for (spool, ranges) in file.sequences {
@@ -147,6 +154,39 @@ package struct SessionVerifier {
             clock: ClockSummary(clocks, ledger.entries),
             isComplete: ledger.entries.last { $0.kind == .goodbye || $0.kind == .opened }?.kind
                 == .goodbye, held: held.isEmpty ? nil : held, numbers: numbers)
+    }
+
+    /// Whether a segment's name is the instant at which it begins, and the session's zero that of the description.
+    private mutating func check(
+        _ segment: String, of source: String, _ file: FileVerifier, in manifest: SessionManifest?
+    ) {
+        guard let zero = file.sessionZero else { return }
+        let origin = zero.advanced(by: file.originNanoseconds)
+        let named = SegmentName(segment)?.origin
+        if named.map({ Self.differ($0, origin) }) ?? true {
+            damage(
+                "\(files.path(of: source))/\(segment)",
+                "it has the content of \(SegmentName(origin: origin)): rename it")
+        }
+        if let manifest, Self.differ(manifest.zeroTime, zero) { otherZero = zero }
+    }
+
+    private mutating func checkZero(of manifest: SessionManifest) {
+        if manifest.zero != manifest.zeroTime.description {
+            damage(
+                files.manifestPath,
+                "'zero' is \(manifest.zero), but 'zeroUTCNanoseconds' is \(manifest.zeroTime)")
+        }
+        if let otherZero {
+            damage(
+                files.manifestPath,
+                "the session's zero is \(manifest.zeroTime), but \(otherZero) in its files")
+        }
+    }
+
+    private static func differ(_ one: UTCTime, _ other: UTCTime) -> Bool {
+        one.nanoseconds.clampedSubtracting(other.nanoseconds).magnitude
+            > nameToleranceNanoseconds
     }
 
     /// Reports times that contradict the agent's stamps across files.

@@ -1,0 +1,65 @@
+import Foundation
+import Media
+import TestRecordings
+import Testing
+
+@testable import Archive
+
+/// A segment's name and the session's zero are those that its fragments state.
+@Suite struct SegmentNameVerificationTests {
+    private let archive = SmallArchive()
+    private let paths: [String]
+
+    init() throws { paths = try archive.addSession("s", segments: 3) }
+
+    private func damage() throws -> [Finding] {
+        try SessionVerifier.verify("s", in: archive.layout).allFindings
+            .filter(\.severity.isDamage)
+    }
+
+    private func rename(_ from: String, _ to: String) throws {
+        try FileManager.default.moveItem(atPath: from, toPath: to)
+    }
+
+    private func describe(_ change: (inout SessionManifest) -> Void) throws {
+        let path = archive.layout.manifest("s")
+        var manifest = try SessionManifest.read(path)
+        change(&manifest)
+        try FileSystem.replace(path, with: manifest.encoded())
+    }
+
+    @Test func `exchanged names are damage`() throws {
+        #expect(try damage().isEmpty)
+        try rename(paths[0], paths[0] + ".x")
+        try rename(paths[1], paths[0])
+        try rename(paths[0] + ".x", paths[1])
+        let found = try damage()
+        #expect(found.map(\.path) == [paths[0], paths[1]])
+        #expect(found.allSatisfy { $0.text.contains("rename it") })
+    }
+
+    @Test func `a moved zero is damage`() throws {
+        try describe {
+            let zero = $0.zeroTime.advanced(by: 7_000_000_000)
+            $0.zero = zero.description
+            $0.zeroUTCNanoseconds = zero.nanoseconds
+        }
+        let found = try damage()
+        #expect(found.map(\.path) == [archive.layout.manifest("s")])
+        #expect(found.first?.text.contains("in its files") == true)
+    }
+
+    @Test func `two different zeros in a description are damage`() throws {
+        try describe { $0.zero = $0.zeroTime.advanced(by: 7_000_000_000).description }
+        #expect(
+            try damage().map(\.text).first?.hasPrefix("'zero' is") == true)
+    }
+
+    @Test func `a zero that recovery read from the session's name has milliseconds`() throws {
+        try describe {
+            $0.zeroUTCNanoseconds -= 999_999
+            $0.zero = $0.zeroTime.description
+        }
+        #expect(try damage().isEmpty)
+    }
+}
