@@ -82,8 +82,21 @@ struct ShowCommand: RepeatingCommand {
             show(
                 source, previewOf: previews.source(of: source.name),
                 manifest.sources.first { $0.name == source.name }, zero: manifest.zeroTime,
-                notes: report.findings.filter { $0.severity == .note }, isComplete: isComplete)
+                findings: report.findings, isComplete: isComplete)
         }
+        let absent = manifest.sources.map(\.name).filter { name in
+            !report.sources.contains { $0.name == name }
+        }
+        for name in absent {
+            print("")
+            print("\(name): no recording")
+        }
+        let others = report.findings.filter { finding in
+            finding.severity.isDamage
+                && !report.sources.contains { Self.isAbout($0.name, finding) }
+        }
+        if !others.isEmpty { print("") }
+        for finding in others { print(ReportText.line(finding)) }
         if let line = SideBySide.line(report) {
             print("")
             print(line)
@@ -92,7 +105,8 @@ struct ShowCommand: RepeatingCommand {
 
     private func show(
         _ source: SessionReport.Source, previewOf main: String?,
-        _ entry: SessionManifest.Source?, zero: UTCTime, notes: [Finding], isComplete: Bool
+        _ entry: SessionManifest.Source?, zero: UTCTime, findings: [Finding],
+        isComplete: Bool
     ) {
         let from = entry.map { " from \($0.agent) at \($0.address)" } ?? ""
         let role = main.map { ", preview of \($0)" } ?? ""
@@ -109,12 +123,23 @@ struct ShowCommand: RepeatingCommand {
         show(source.clock, source.files)
         GapText.lines(source.gaps, zero: zero, isComplete: isComplete).forEach { print("  \($0)") }
         HeldText.lines(source.held ?? []).forEach { print("  \($0)") }
-        for finding in notes where Path.name(of: finding.path) == source.name {
-            print("  \(oneLine(finding.text))")
+        for finding in findings where Self.isAbout(source.name, finding) {
+            switch finding.severity {
+            case .note:
+                // Notes about the source's files are those of 'verify'.
+                guard Path.name(of: finding.path) == source.name else { continue }
+                print("  \(oneLine(finding.text))")
+            case .damage, .timeDamage: print(ReportText.line(finding))
+            }
         }
         if let copies = source.copies {
             print("  \(copies) records are copies in another archive, each read once")
         }
+    }
+
+    /// Whether a finding is about a source's directory, or a file in it.
+    private static func isAbout(_ source: String, _ finding: Finding) -> Bool {
+        [finding.path, Path.directory(of: finding.path)].contains { Path.name(of: $0) == source }
     }
 
     private static func row(_ file: FileReport) -> [String] {
