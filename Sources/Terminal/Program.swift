@@ -62,10 +62,15 @@ package enum Program {
         // The configuration file counts here, too.
         let format = LogFormat.chosen(by: options.arguments) ?? .ofThisProcess
         func complain(_ line: String) { end(with: line, format) }
+        func leave(_ status: Int32) -> Never {
+            guard let reason = StandardOutput.finish() else { exit(status) }
+            complain("\(name): \(reason)")
+            exit(status == 0 ? ExitStatus.failure : status)
+        }
         do {
             var parsed = try Command.parseAsRoot(options.arguments)
             try parsed.run()
-            exit(0)
+            leave(0)
         } catch let failure as Failure {
             complain("\(name): \(failure)")
             exit(failure.exitStatus)
@@ -73,7 +78,7 @@ package enum Program {
             complain("\(name): \(usage)")
             exit(ExitStatus.usage)
         } catch let code as ExitCode {
-            exit(code.rawValue)
+            leave(code.rawValue)
         } catch {
             let code = Command.exitCode(for: error)
             if code == .success { Command.exit(withError: error) }
