@@ -4,6 +4,9 @@ struct Stretch {
     /// alignment error is not measured: the sources are not compared.
     static let sameClockNanoseconds: Int64 = 10_000_000_000
 
+    /// Maximum difference of two clocks' rates, parts per million: the agent's and the collector's.
+    static let skewPPM: Int64 = 550
+
     /// The source's name; from the second clock on, followed by `#` and the clock's number.
     let name: String
     let source: ObservedSource
@@ -67,6 +70,25 @@ extension Stretch {
             // The clock at the beep, minus its value at the beep's capture.
             return clock - nearest * Self.second
         }
+    }
+
+    /// A packet of sound (1,024 frames at 48 kHz), rounded up.
+    private static let packetNanoseconds: Int64 = 25_000_000
+
+    /// Number of beeps whose delay is not explained. Sound and pictures of a source have the same clock, and each at most its error;
+    /// without a recorded bound, pictures may have been moved to a grid, by up to their distance.
+    var beepsBeyondBound: Int {
+        let bound = source.bounds.range?.upperBound ?? 0
+        let error: Int64 = bound > 0 ? min(bound, Self.second) * 2 : pictureDistance
+        return soundSkews.count { $0.magnitude > (error + Self.packetNanoseconds).magnitude }
+    }
+
+    /// The median distance of two pictures.
+    private var pictureDistance: Int64 {
+        let distances = zip(pictures, pictures.dropFirst()).map {
+            $1.presentationNanoseconds - $0.presentationNanoseconds
+        }.sorted()
+        return distances.isEmpty ? 0 : distances[distances.count / 2]
     }
 
     /// The source's clock at a presentation time, interpolated between its pictures.

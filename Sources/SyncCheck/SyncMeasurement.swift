@@ -48,11 +48,12 @@ package struct SyncMeasurement {
         for (number, group) in groups.enumerated() {
             let timeline = sharedTimeline(group)
             for index in group {
+                let errors = stretches[index].trace.points.map {
+                    $0.deviation - timeline.deviation(at: $0.reference)
+                }
                 sources[index].clock = number + 1
-                sources[index].error = Spread(
-                    stretches[index].trace.points.map {
-                        $0.deviation - timeline.deviation(at: $0.reference)
-                    })
+                sources[index].error = Spread(errors)
+                sources[index].picturesBeyondBound = picturesBeyondBound(index, errors, group)
             }
             for (place, first) in group.enumerated() {
                 for second in group[(place + 1)...] {
@@ -80,12 +81,32 @@ package struct SyncMeasurement {
         return MeasuredSource(
             name: stretch.name, files: stretch.source.files, pictures: stretch.pictures.count,
             unreadablePictures: stretch.source.observations.unreadablePictures,
-            beeps: stretch.beeps.count, deviationNanoseconds: stretch.trace.points.first?.deviation,
+            beeps: stretch.beeps.count, beepsBeyondBound: stretch.beepsBeyondBound,
+            deviationNanoseconds: stretch.trace.points.first?.deviation,
             pictureDrift: MeasuredSource.Drift(own), beepDrift: stretch.beepDrift,
             soundSkew: Spread(stretch.soundSkews),
             recordedBoundNanoseconds: stretch.source.bounds.range.map {
                 [$0.lowerBound, $0.upperBound]
             })
+    }
+
+    /// Number of pictures that are farther from the shared timeline than the recordings allow; nil if a source of the clock states no
+    /// bound.
+    ///
+    /// The line follows errors up to the largest bound, and the clocks' rates may change while it is straight.
+    private func picturesBeyondBound(_ index: Int, _ errors: [Int64], _ group: [Int]) -> Int? {
+        let largest = group.map { stretches[$0].source.bounds.range?.upperBound ?? 0 }
+        let points = group.flatMap { stretches[$0].trace.points }.map(\.reference)
+        guard largest.allSatisfy({ $0 > 0 }), let line = largest.max(), let first = points.min(),
+            let last = points.max()
+        else { return nil }
+        let bend = (last - first) / 1_000_000 * Stretch.skewPPM / 2
+        return zip(stretches[index].trace.points, errors).count { point, error in
+            let own = stretches[index].source.bounds.bound(at: point.presentation) ?? 0
+            let sum = own.addingReportingOverflow(line)
+            let allowed = sum.overflow ? .max : sum.partialValue
+            return error.magnitude > allowed.magnitude + bend.magnitude
+        }
     }
 
     /// The regression line of all sources of a clock, each with the same weight.
@@ -167,6 +188,19 @@ extension SyncMeasurement {
         for source in stretches.map(\.source) where source.observations.damagedPackets > 0 {
             report.notes.append(
                 "\(source.name): the decoder refused \(source.observations.damagedPackets) packets")
+        }
+        for source in report.sources {
+            if let beyond = source.picturesBeyondBound, beyond > 0 {
+                report.failures.append(
+                    "\(source.name): \(beyond) of \(source.pictures) pictures are farther from the common timeline "
+                        + "than the recorded clock bounds allow")
+            }
+            if source.beepsBeyondBound > 0, let skew = source.soundSkew {
+                report.failures.append(
+                    "\(source.name): the sound of \(source.beepsBeyondBound) of \(skew.count) beeps is not with its pictures: "
+                        + "\(NanosecondText(skew.minNanoseconds)) to \(NanosecondText(skew.maxNanoseconds))"
+                )
+            }
         }
         for pair in report.pairs {
             guard let beyond = pair.picturesBeyondBound, beyond > 0 else { continue }

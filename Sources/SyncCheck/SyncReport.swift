@@ -13,6 +13,8 @@ package struct MeasuredSource: Codable, Hashable, Sendable {
     package var pictures: Int
     package var unreadablePictures: Int
     package var beeps: Int
+    /// Beeps whose delay the recorded bounds, a packet of sound and the pictures' distance do not explain.
+    package var beepsBeyondBound: Int
     /// Sources with the same number were coded by one clock, or by clocks that `--clock` relates; nil without codes.
     package var clock: Int?
     /// Presentation time minus coded time of the first picture, nanoseconds, by the reference clock.
@@ -23,6 +25,8 @@ package struct MeasuredSource: Codable, Hashable, Sendable {
     package var beepDrift: Drift?
     /// Deviation of pictures from the timeline that all sources of one clock share.
     package var error: Spread?
+    /// Pictures with an error above the recorded bounds; nil without any bound.
+    package var picturesBeyondBound: Int?
     /// Delay of beeps after the picture of the same instant; negative: early.
     package var soundSkew: Spread?
     /// The smallest and the largest bound that the recording itself states; nil without any.
@@ -57,6 +61,15 @@ package struct SyncReport: Codable, Hashable, Sendable {
     package var failures: [String]
     /// Further notes.
     package var notes: [String]
+
+    /// Numbers of pictures with a readable code, and of all pictures of the measured sources.
+    package var pictures: (measured: Int, all: Int) {
+        let measured = sources.reduce(0) { $0 + $1.pictures }
+        // The parts of a source that several clocks coded have its unreadable pictures in common.
+        let unreadable = Dictionary(
+            sources.map { ($0.files, $0.unreadablePictures) }, uniquingKeysWith: max)
+        return (measured, measured + unreadable.values.reduce(0, +))
+    }
 
     package var isAccepted: Bool { failures.isEmpty }
 }

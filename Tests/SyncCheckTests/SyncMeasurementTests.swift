@@ -113,6 +113,49 @@ import Testing
         #expect(report.worstNanoseconds == 3_000_000)
     }
 
+    @Test(
+        arguments: [
+            // Without a bound, pictures may be on a grid: 40 ms and a packet.
+            (nil, 64_000_000, true), (nil, 118_000_000, false), (nil, -398_000_000, false),
+            (Int64(500_000), 25_000_000, true), (500_000, -27_000_000, false),
+            (50_000_000, 118_000_000, true),
+        ] as [(Int64?, Int64, Bool)])
+    func `sound that is not with its pictures is a failure`(
+        _ bound: Int64?, _ skew: Int64, _ isAccepted: Bool
+    ) {
+        let beeps = (1..<9).map { $0 * Self.second + skew }
+        var source = source("a", start: 0, beeps: beeps)
+        if let bound { source.bounds = RecordedBounds(boundNanoseconds: bound) }
+        let report = SyncMeasurement.measure([source])
+        #expect(report.isAccepted == isAccepted, "\(report.failures)")
+        #expect(report.sources[0].beepsBeyondBound == (isAccepted ? 0 : 8))
+    }
+
+    @Test func `a picture far from its own timeline is a failure`() {
+        var jumping = source("a", start: 0) { $0 == 4_000_000_000 ? $0 + 20_000_000 : $0 }
+        #expect(SyncMeasurement.measure([jumping]).isAccepted)
+        jumping.bounds = RecordedBounds(boundNanoseconds: 500_000)
+        let report = SyncMeasurement.measure([jumping])
+        #expect(report.sources[0].picturesBeyondBound == 1)
+        #expect(report.failures.count == 1 && report.failures[0].contains("1 of 250 pictures"))
+    }
+
+    @Test func `a clock whose rate changes within its limits is accepted`() {
+        // 200 ppm fast in the first half, as much slow in the second.
+        var steered = source("a", start: 0) {
+            $0 < 5_000_000_000 ? $0 + $0 / 5_000 : $0 + 1_000_000 - ($0 - 5_000_000_000) / 5_000
+        }
+        steered.bounds = RecordedBounds(boundNanoseconds: 100_000)
+        #expect(SyncMeasurement.measure([steered]).isAccepted)
+    }
+
+    @Test func `the report counts the pictures that were measured`() {
+        var half = source("a", start: 0)
+        half.observations.unreadablePictures = 750
+        let pictures = SyncMeasurement.measure([half]).pictures
+        #expect(pictures.measured == 250 && pictures.all == 1_000)
+    }
+
     @Test func `a clock that begins anew is measured as a source of its own`() {
         var rebooted = source("a", start: 900 * Self.second)
         let again = source("a", start: 3 * Self.second) { $0 + 20 * Self.second }

@@ -19,9 +19,11 @@ enum SyncText {
         lines += report.notes.map { "note: \(oneLine($0))" }
         lines += report.failures.map { "FAILED: \(oneLine($0))" }
         if report.isAccepted {
+            let pictures = report.pictures
             lines.append(
                 "ok: the largest error is "
-                    + (report.worstNanoseconds.map { "\(NanosecondText($0))" } ?? "unknown"))
+                    + (report.worstNanoseconds.map { "\(NanosecondText($0))" } ?? "unknown")
+                    + ", by \(pictures.measured) of \(pictures.all) pictures")
         }
         return lines
     }
