@@ -10,12 +10,17 @@ import Media
 /// Each group of pictures has its own decoder, with the file's description and no earlier pictures. A picture that is
 /// presented before its group's first one, and decoded after it, refers to the previous group (open groups): the
 /// decoder of that group decodes it. Hidden pictures are not expected.
+///
+/// Pictures before a file's first access point decode after the previous file only, if that one ends with their group: a recorder that
+/// could not continue a file begins the next one between two access points. A file without any access point is damage.
 package struct DecodingCheck {
     /// The result for a file.
     package struct Result: Hashable, Sendable {
         package var pictures = 0
         package var syncPictures = 0
         package var undecodable = 0
+        /// Pictures before the first access point; not counted in ``pictures``.
+        package var leading = 0
         /// Session time of the first undecodable picture, nanoseconds; nil if there is none.
         package var firstNanoseconds: Int64?
 
@@ -106,9 +111,20 @@ package struct DecodingCheck {
                 "\(result.undecodable) of \(result.pictures) pictures do not decode, the first at \(milliseconds) ms of the session"
             return [Finding(.damage, path, text)]
         }
+        guard result.syncPictures > 0 || result.leading == 0 else {
+            text = "none of its \(result.leading) pictures is one at which decoding can start"
+            return [Finding(.damage, path, text)]
+        }
         text =
             "\(result.pictures) pictures decode, from each of \(result.syncPictures) at which decoding can start"
-        return [Finding(.note, path, text)]
+        guard result.leading > 0 else { return [Finding(.note, path, text)] }
+        return [
+            Finding(.note, path, text),
+            Finding(
+                .note, path,
+                "\(result.leading) pictures before the first of them were not decoded: they need the previous file"
+            ),
+        ]
     }
 
     /// Decodes a file's pictures; nil without video.
@@ -118,6 +134,11 @@ package struct DecodingCheck {
         var cursor = try FileCursor(file)
         while let fragment = try cursor.next() {
             for sample in fragment.samples where sample.track == .video {
+                if check.result.syncPictures == 0, !sample.flags.contains(.keyframe) {
+                    try control.check()
+                    if !sample.flags.contains(.priming) { check.result.leading += 1 }
+                    continue
+                }
                 try check.take(sample.packet(), isHidden: sample.isHidden)
             }
         }
