@@ -56,6 +56,32 @@ extension EndToEnd.TwoCameraTests {
             #expect(sources.allSatisfy { $0["isComplete"] as? Bool == true })
         }
 
+        @Test func `show says that a source has no recording`() async throws {
+            try await Stage.with { stage in
+                try cameras.stage.copyArchive(to: stage)
+                let directory = try stage.recording("door").deletingLastPathComponent()
+                try FileManager.default.removeItem(at: directory)
+                let outcome = try await stage.run(
+                    .archive, "show", "latest", "--archive", stage.archive)
+                #expect(outcome.output.contains("door: no recording"))
+                #expect(outcome.output.contains("damage: \(directory.path)"))
+            }
+        }
+
+        @Test(arguments: [["ls"], ["show", "latest"], ["verify"], ["ls", "--json"]])
+        func `output that cannot be written is a failure`(_ words: [String]) async throws {
+            let program = Executable.archive.url.path
+            let line = "exec \"$0\" \"$@\" > /dev/full"
+            let outcome = try await cameras.stage.start(
+                at: URL(filePath: "/bin/sh"),
+                ["-c", line, program] + words + ["--archive", cameras.stage.archive]
+            ).outcome()
+            #expect(outcome.status == 1)
+            #expect(outcome.complaintLines.count == 1)
+            #expect(
+                outcome.complaints.contains("the output is incomplete: No space left on device"))
+        }
+
         @Test func `verify says that a recording is what was sent`() async throws {
             let archive = cameras.stage.archive
             let text = try await tributary("verify", "--archive", archive)

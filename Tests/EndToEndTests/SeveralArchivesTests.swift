@@ -69,7 +69,7 @@ extension EndToEnd {
                 parts.session, from: whole, to: ArchiveLayout(root: parts.east)
             ) { $1 <= middle + overlap }
             var west = SplitRecording(collector: "west", term: 2)
-            west.leavesOutLines = { [.gap, .goodbye].contains($0.kind) }
+            west.leavesOutLines = { $0.kind == .gap }
             try west.copy(parts.session, from: whole, to: ArchiveLayout(root: parts.west)) {
                 $1 > middle
             }

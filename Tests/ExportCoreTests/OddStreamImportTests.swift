@@ -87,4 +87,43 @@ struct OddStreamImportTests {
         #expect(findings.first?.text.contains("of 20 pictures do not decode") == true)
         #expect(findings.first?.text.contains("2100 ms") == true)
     }
+
+    /// Marks the pictures of a file's first fragments as no access points.
+    private static func withoutAccessPoints(_ path: String, fragments: Int) throws {
+        var bytes = [UInt8](try Data(contentsOf: URL(filePath: path)))
+        var cursor = try FileCursor(RecordedFile(opening: path))
+        // sample_depends_on and sample_is_non_sync_sample (ISO/IEC 14496-12 §8.8.3.1)
+        let (sync, other): ([UInt8], [UInt8]) = ([2, 0, 0, 0], [1, 1, 0, 0])
+        for _ in 0..<fragments {
+            guard let fragment = try cursor.next(), let first = fragment.samples.first else {
+                break
+            }
+            for place in Int(fragment.range.lowerBound)..<Int(first.offset) - sync.count
+            where bytes[place..<place + sync.count].elementsEqual(sync) {
+                bytes.replaceSubrange(place..<place + sync.count, with: other)
+            }
+        }
+        try Data(bytes).write(to: URL(filePath: path))
+    }
+
+    @Test func `pictures before a file's first access point are not called decodable`() throws {
+        let media = try MediaFiles()
+        let (_, session) = try Self.record(OddStream.accessUnits[0], in: media)
+        let file = session.sources[0].files[1]
+        let whole = try #require(
+            try DecodingCheck.check(file.opened(), control: WorkControl()))
+        #expect(whole.leading == 0 && whole.syncPictures > 1)
+
+        try Self.withoutAccessPoints(file.path, fragments: 1)
+        let notes = try DecodingCheck.findings(
+            in: RecordedFile(opening: file.path), control: WorkControl())
+        #expect(notes.map(\.severity) == [.note, .note])
+        #expect(notes.last?.text.contains("need the previous file") == true)
+
+        try Self.withoutAccessPoints(file.path, fragments: .max)
+        let findings = try DecodingCheck.findings(
+            in: RecordedFile(opening: file.path), control: WorkControl())
+        #expect(findings.map(\.severity) == [.damage])
+        #expect(findings.first?.text.contains("none of its") == true)
+    }
 }
