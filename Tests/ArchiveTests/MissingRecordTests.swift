@@ -1,3 +1,4 @@
+import Files
 import Media
 import TestRecordings
 import Testing
@@ -112,6 +113,28 @@ import Testing
         try remove(paths)
         try write([opened(after: 0), line(kind, 1...30), line(.goodbye, 31...31)])
         #expect(try findings().isEmpty)
+    }
+
+    @Test func `removed files are counted by their cause`() throws {
+        let names = paths.prefix(2).map { Path.name(of: $0) }
+        try remove(paths[..<2])
+        let removed = names.enumerated().map { index, name in
+            var line = line(.removed, UInt64(index * 10 + 1)...UInt64(index * 10 + 10))
+            line.segment = name
+            line.cause = "older than is kept"
+            return line
+        }
+        try write([opened(after: 0)] + removed + [line(.goodbye, 31...31)])
+        let report = try SessionVerifier.verify("s", in: archive.layout)
+        let origins = paths.compactMap { SegmentName(Path.name(of: $0))?.origin?.nanoseconds }
+        let zero = try SessionManifest.read(archive.layout.manifest("s")).zeroTime.nanoseconds
+        #expect(
+            report.sources[0].removed == [
+                RemovedFiles(
+                    cause: "older than is kept", files: 2, samples: 20,
+                    startNanoseconds: origins[0] - zero, endNanoseconds: origins[2] - zero)
+            ])
+        #expect(report.isIntact)
     }
 
     @Test func `records of a session that continues are still to come`() throws {

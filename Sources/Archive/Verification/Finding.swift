@@ -106,6 +106,8 @@ package struct SessionReport: Codable, Hashable, Sendable {
         /// Total duration of losses that the ledger explains.
         package var missingNanoseconds: Int64
         package var gaps: [LedgerEntry]
+        /// Nil: none.
+        package var removed: [RemovedFiles]?
         package var clock: ClockSummary
         /// Whether it has ended.
         package var isComplete: Bool
@@ -117,7 +119,8 @@ package struct SessionReport: Codable, Hashable, Sendable {
         package var numbers = SourceNumbers()
 
         private enum CodingKeys: CodingKey {
-            case name, files, recordedSamples, lostSamples, missingNanoseconds, gaps, clock,
+            case name, files, recordedSamples, lostSamples, missingNanoseconds, gaps, removed,
+                clock,
                 isComplete
             case held, copies
         }

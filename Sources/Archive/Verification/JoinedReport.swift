@@ -1,3 +1,4 @@
+import Files
 import Media
 
 extension SessionReport {
@@ -58,11 +59,17 @@ extension SessionReport {
             }
             let away = held.filter { !collectors.contains($0.collector) }
             let gaps = (ledgers[name] ?? []).filter { $0.kind == .gap }
+            let removed = RemovedFiles.all(
+                ledgers[name] ?? [],
+                present: own.flatMap(\.files).compactMap {
+                    SegmentName(Path.name(of: $0.path))?.origin
+                }, recorded: numbers.media, zero: manifest.zeroTime)
             joined.sources.append(
                 Source(
                     name: name, files: own.flatMap(\.files), recordedSamples: recorded,
                     lostSamples: gaps.lazy.compactMap(\.samples).clampedSum,
                     missingNanoseconds: MissingTime.nanoseconds(gaps), gaps: gaps,
+                    removed: removed.isEmpty ? nil : removed,
                     clock: ClockSummary(joining: own.map(\.clock)),
                     isComplete: own.contains(where: \.isComplete),
                     held: away.isEmpty ? nil : away, copies: copies, numbers: numbers))

@@ -95,7 +95,8 @@ package struct SessionVerifier {
         var clocks: [ClockSummary.Reading] = []
         var ends: [(report: FileReport, first: StampedRun, last: StampedRun)] = []
         let ledger = try ledger(name)
-        for segment in try files.segmentNames(of: name) {
+        let segments = try files.segmentNames(of: name)
+        for segment in segments {
             let file = try files.examine(segment, of: name, ledger: ledger.entries)
             reports.append(file.report)
             check(segment, of: name, file, in: manifest)
@@ -147,10 +148,14 @@ package struct SessionVerifier {
         }
         let gaps = ledger.entries.filter { $0.kind == .gap }
         let held = HeldRecords.all(ledger.entries, recorded: numbers.media)
+        let removed = RemovedFiles.all(
+            ledger.entries, present: segments.compactMap { SegmentName($0)?.origin },
+            recorded: numbers.media, zero: manifest?.zeroTime)
         return SessionReport.Source(
             name: name, files: reports, recordedSamples: recorded,
             lostSamples: gaps.lazy.compactMap(\.samples).clampedSum,
             missingNanoseconds: MissingTime.nanoseconds(gaps), gaps: gaps,
+            removed: removed.isEmpty ? nil : removed,
             clock: ClockSummary(clocks, ledger.entries),
             isComplete: ledger.entries.last { $0.kind == .goodbye || $0.kind == .opened }?.kind
                 == .goodbye, held: held.isEmpty ? nil : held, numbers: numbers)

@@ -17,6 +17,8 @@ package struct SessionDetails: Encodable, Sendable {
         package var lostSamples: UInt64
         package var missingNanoseconds: Int64
         package var gaps: [Gap]
+        /// Nil: none.
+        package var removed: [RemovedFiles]?
         /// Records in archives of other collectors; nil: none.
         package var held: [HeldRecords]?
         /// With several archives, copies beside the one of each record that is read; nil: one archive was read.
@@ -96,7 +98,8 @@ package struct SessionDetails: Encodable, Sendable {
                 formats: entry?.tracks ?? [], isComplete: source.isComplete,
                 recordedSamples: source.recordedSamples, lostSamples: source.lostSamples,
                 missingNanoseconds: source.missingNanoseconds,
-                gaps: source.gaps.map { Gap($0, zero: manifest.zeroTime) }, held: source.held,
+                gaps: source.gaps.map { Gap($0, zero: manifest.zeroTime) },
+                removed: source.removed, held: source.held,
                 copies: source.copies, clock: source.clock,
                 files: source.files)
         }

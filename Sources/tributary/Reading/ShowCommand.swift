@@ -121,7 +121,9 @@ struct ShowCommand: RepeatingCommand {
         for file in source.files { table.add(Self.row(file)) }
         table.lines().forEach { print($0) }
         show(source.clock, source.files)
-        GapText.lines(source.gaps, zero: zero, isComplete: isComplete).forEach { print("  \($0)") }
+        GapText.lines(
+            source.gaps, removed: source.removed ?? [], zero: zero, isComplete: isComplete
+        ).forEach { print("  \($0)") }
         HeldText.lines(source.held ?? []).forEach { print("  \($0)") }
         for finding in findings where Self.isAbout(source.name, finding) {
             switch finding.severity {

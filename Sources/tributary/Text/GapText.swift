@@ -13,7 +13,9 @@ enum GapText {
     /// - Parameters:
     ///   - zero: the session's, for times of day.
     ///   - isComplete: whether every archive was read.
-    static func lines(_ gaps: [LedgerEntry], zero: UTCTime, isComplete: Bool) -> [String] {
+    static func lines(
+        _ gaps: [LedgerEntry], removed: [RemovedFiles], zero: UTCTime, isComplete: Bool
+    ) -> [String] {
         let long = gaps.filter { !isShort($0) }
         let short = gaps.filter(isShort)
         var lines = long.map { "missing: \(text($0, zero))" }
@@ -32,8 +34,21 @@ enum GapText {
             let line = "missing: \(count) of less than a millisecond, \(lost) (\(causes))"
             lines.append(text.isEmpty ? line : "\(line) \(oneLine(text))")
         }
+        lines += removed.map(Self.line)
         guard lines.isEmpty else { return lines }
         return [isComplete ? "nothing missing" : "nothing missing in the archives that were read"]
+    }
+
+    /// `9 files removed (more bytes than are kept): 1025 samples, 0:00.000 to 0:18.000`.
+    static func line(_ removed: RemovedFiles) -> String {
+        let files = removed.files == 1 ? "1 file" : "\(removed.files) files"
+        let cause = removed.cause.isEmpty ? "unknown cause" : oneLine(removed.cause)
+        var parts = ["\(files) removed (\(cause)): \(removed.samples) samples"]
+        if let start = removed.startNanoseconds {
+            let end = removed.endNanoseconds.map { "to \(TimelinePoint.text($0))" } ?? "on"
+            parts.append("\(TimelinePoint.text(start)) \(end)")
+        }
+        return parts.joined(separator: ", ")
     }
 
     private static func isShort(_ gap: LedgerEntry) -> Bool {

@@ -44,7 +44,7 @@ enum ReportText {
         return
             "session \(session.session): \(verdict); \(sources(session)), \(files) files, "
             + "\(recorded) samples recorded, \(ByteCount(Int64(bytes))) of media as sent; "
-            + missing(session, lost)
+            + missing(session, lost) + removed(session)
             + (isComplete || !session.isIntact ? "" : " in the archives that were read")
             + HeldText.summary(session)
     }
@@ -59,6 +59,16 @@ enum ReportText {
         case 1: return "\(sources) and 1 preview"
         default: return "\(sources) and \(previews) previews"
         }
+    }
+
+    /// The files that retention has removed; may be empty.
+    private static func removed(_ session: SessionReport) -> String {
+        let removed = session.sources.flatMap { $0.removed ?? [] }
+        let files = removed.lazy.map(\.files).clampedSum
+        guard files > 0 else { return "" }
+        let causes = Set(removed.map { oneLine($0.cause) }).sorted().joined(separator: ", ")
+        return "; \(files) \(files == 1 ? "file" : "files") removed (\(causes)): "
+            + "\(removed.lazy.map(\.samples).clampedSum) samples (show)"
     }
 
     /// The missing media, as text: samples, time, and losses of unknown size.
@@ -77,7 +87,9 @@ enum ReportText {
         switch (lost, time >= 50_000_000) {
         case (0, false) where unknown > 0:
             return "nothing else captured is missing" + more
-        case (0, false): return "nothing missing"
+        case (0, false):
+            let hasRemoved = session.sources.contains { $0.removed != nil }
+            return hasRemoved ? "nothing else missing" : "nothing missing"
         case (0, true):
             return unknown > 0
                 ? "\(seconds) are missing and explained\(more)"
