@@ -71,7 +71,15 @@ extension EndToEnd {
             }
 
             func overview() async throws -> Overview {
-                let outcome = try await outcome()
+                var outcome = try await outcome()
+                // The first collector makes the tables, after it has begun to listen.
+                let deadline = ContinuousClock.now + Running.patience
+                while outcome.complaints.contains("it has no tables yet"),
+                    ContinuousClock.now < deadline
+                {
+                    try await Task.sleep(for: .milliseconds(300))
+                    outcome = try await self.outcome()
+                }
                 #expect(outcome.status == 0, "\(outcome.complaints)")
                 let answer = try JSONDecoder().decode(AnyJSON.self, from: outcome.outputData)
                 let flaws = try JSONSchema().flaws(answer, as: "tributary top --site")
