@@ -20,8 +20,8 @@ const longestPause = 15_000;
  * @property {number} seen When the page had that picture, milliseconds.
  */
 
-/** What the frames of one rendition have said. */
-class Rendition {
+/** Collector and times of one rendition, from its frames. */
+class RenditionCollector {
     /** @type {string | undefined} */
     collector;
     /**
@@ -37,7 +37,7 @@ class Rendition {
 }
 
 export class SourceCollector {
-    #places = { main: new Rendition(), preview: new Rendition() };
+    #renditions = { main: new RenditionCollector(), preview: new RenditionCollector() };
 
     /**
      * @param {Rendition} rendition
@@ -45,21 +45,21 @@ export class SourceCollector {
      * @param {number} now Milliseconds.
      */
     take(rendition, header, now) {
-        const place = this.#places[rendition];
+        const state = this.#renditions[rendition];
         if (header.type === 'begin') {
-            if (place.collector !== header.collector) place.left ??= place.collector;
-            place.collector = header.collector;
-            place.zero = Date.parse(header.zero ?? '');
+            if (state.collector !== header.collector) state.left ??= state.collector;
+            state.collector = header.collector;
+            state.zero = Date.parse(header.zero ?? '');
             return;
         }
         if (header.type !== 'media') return;
-        const at = place.zero + (header.atSeconds ?? 0) * 1000;
-        const { left: from, collector: to } = place;
-        place.left = undefined;
+        const at = state.zero + (header.atSeconds ?? 0) * 1000;
+        const { left: from, collector: to } = state;
+        state.left = undefined;
         if (from && to && from !== to && Number.isFinite(at)) {
-            place.move = { from, to, at: new Date(at), isExact: at - place.end <= longestPause, seen: now };
+            state.move = { from, to, at: new Date(at), isExact: at - state.end <= longestPause, seen: now };
         }
-        place.end = at + (header.durationSeconds ?? 0) * 1000;
+        state.end = at + (header.durationSeconds ?? 0) * 1000;
     }
 
     /**
@@ -67,7 +67,7 @@ export class SourceCollector {
      * @param {Rendition | undefined} rendition
      */
     collector(rendition) {
-        return rendition && this.#places[rendition].collector;
+        return rendition && this.#renditions[rendition].collector;
     }
 
     /**
@@ -75,7 +75,7 @@ export class SourceCollector {
      * @param {Rendition | undefined} rendition
      */
     lastMove(rendition) {
-        const move = rendition && this.#places[rendition].move;
+        const move = rendition && this.#renditions[rendition].move;
         return move ? `from ${move.from} to ${move.to} ${move.isExact ? 'at' : 'before'} ${clock(move.at)}` : '';
     }
 
@@ -85,7 +85,7 @@ export class SourceCollector {
      * @param {number} now Milliseconds.
      */
     news(rendition, now) {
-        const move = rendition && this.#places[rendition].move;
+        const move = rendition && this.#renditions[rendition].move;
         return move && now - move.seen <= memory ? `Moved ${this.lastMove(rendition)}` : '';
     }
 }
