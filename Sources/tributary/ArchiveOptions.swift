@@ -156,7 +156,7 @@ enum OneArchive {
         ) { Program.complain($0) }
     }
 
-    /// The error of one or several archives, all of which must be directories.
+    /// Why these archives cannot be used by a command that needs directories; nil: they can.
     static func flaw(ofDirectories archives: [String]) -> String? {
         if let archive = archives.first(where: StoreAddress.isAddress) {
             return

@@ -108,6 +108,14 @@ import Testing
         #expect(try self.findings().map(\.text) == [missing(21...30)])
     }
 
+    @Test func `a record with the number 0 does not end the verification`() {
+        var numbers = SourceNumbers()
+        numbers.insert(0...3, spool: spool)
+        let end = SessionManifest.SpoolEnd(
+            spool: spool, first: nil, sequences: SequenceSet(upTo: 31))
+        #expect(numbers.startFindings("camera", [end], [opened(after: 0)]).isEmpty)
+    }
+
     @Test(arguments: [LedgerEntry.Kind.gap, .removed, .later, .held, .earlier])
     func `records with a ledger line are not missing`(_ kind: LedgerEntry.Kind) throws {
         try remove(paths)

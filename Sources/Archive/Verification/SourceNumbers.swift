@@ -54,8 +54,11 @@ package struct SourceNumbers: Hashable, Sendable {
         ends.filter { $0.first == nil }.flatMap { end -> [Finding] in
             let durable = ledger.lazy.filter { $0.kind == .opened && $0.spool == end.spool }
                 .compactMap(\.after).min()
-            let through = min(end.sequences.watermark, (first[end.spool] ?? .max) - 1)
-            guard let durable, durable < through else { return [] }
+            // A stranger's file may have the number 0.
+            let first = first[end.spool] ?? .max
+            guard let durable, first > 0 else { return [] }
+            let through = min(end.sequences.watermark, first - 1)
+            guard durable < through else { return [] }
             let all = (known[end.spool] ?? SequenceSet())
                 .union(explained[end.spool] ?? SequenceSet())
             return all.missing(in: durable + 1...through).map {

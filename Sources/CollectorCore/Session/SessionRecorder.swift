@@ -121,8 +121,8 @@ struct SessionRecorder: Sendable {
     private var mayEndNanoseconds: Int64 = .min
     /// Time for agents to return to a resumed session: longer than the pause between two connections, plus clock probes.
     private static var returnNanoseconds: Int64 { 10_000_000_000 }
-    /// Sources whose last samples were kept on the box before they were sent: their agents may have spools of later runs, which are sent one after the
-    /// other. The session does not end before an agent had time to connect with the next one.
+    /// Sources whose last samples were kept on the box before they were sent: their agents may have spools of later runs,
+    /// which are sent one after the other. The session does not end before an agent had time to connect with the next one.
     private var lateGoodbyes: [String: LateGoodbye] = [:]
 
     private struct LateGoodbye {
