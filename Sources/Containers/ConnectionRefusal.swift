@@ -31,7 +31,28 @@ enum ConnectionRefusal {
         let rest = url[mark.upperBound...]
         let authority = rest.prefix { $0 != "/" && $0 != "?" && $0 != "#" }
         let user = authority.lastIndex(of: "@").map { authority[..<$0] } ?? ""
-        return words(user).union(words(rest[authority.endIndex...]))
+        let parts = [user, rest[authority.endIndex...]]
+        // The library may log them decoded.
+        return parts.reduce(into: []) { secrets, part in
+            secrets.formUnion(words(part))
+            secrets.formUnion(words(decoded(part)))
+        }
+    }
+
+    /// Percent-encoding (RFC 3986, §2.1) undone.
+    private static func decoded(_ text: Substring) -> String {
+        var bytes: [UInt8] = []
+        var rest = Array(text.utf8)[...]
+        while let byte = rest.popFirst() {
+            let code = String(decoding: rest.prefix(2), as: UTF8.self)
+            if byte == UInt8(ascii: "%"), code.utf8.count == 2, let value = UInt8(code, radix: 16) {
+                bytes.append(value)
+                rest = rest.dropFirst(2)
+            } else {
+                bytes.append(byte)
+            }
+        }
+        return String(decoding: bytes, as: UTF8.self)
     }
 
     private static func words(_ text: some StringProtocol) -> Set<Substring> {

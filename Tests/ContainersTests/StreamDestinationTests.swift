@@ -275,6 +275,12 @@ private final class PublishedNames: Sendable {
         #expect(!reason.contains("KEY") && !reason.contains("ann"))
     }
 
+    @Test func `a secret that the URL has encoded is not repeated decoded`() {
+        let reason = ConnectionRefusal.reason(
+            -EINVAL, complaint: "no stream KEY", url: "rtmp://h:1/app/%4BEY")
+        #expect(!reason.contains("KEY"))
+    }
+
     @Test func `a codec that a streaming container cannot hold is said without advice for files`()
         throws
     {
