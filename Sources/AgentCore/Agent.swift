@@ -43,6 +43,7 @@ package final class Agent: Sendable {
             capture: capture, software: uplinkSettings.software, logger: logger
         ) { uplink.status }
         uplink.askWhetherStopped { [weak capture] in capture?.isPaused ?? false }
+        uplink.askForTrouble { [weak capture] in capture?.trouble?.summary }
         // A camera without keyframe requests, or a source without video, is not an error: the viewer waits for the next keyframe.
         uplink.tellOfWatchers { [weak desk] in
             desk?.submit(.keyframe, from: "a viewer") { _, _ in }

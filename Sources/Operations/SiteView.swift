@@ -133,6 +133,8 @@ package struct SiteView: Hashable, Sendable, Codable {
         package var unreleasedBytes: Double?
         /// The agent's previous collector, and the reason of the move; nil: none since the agent's start.
         package var moved: String?
+        /// The tracks of which its agent captures nothing at present, and why; nil: none, or unknown.
+        package var trouble: String?
         /// Data that its box keeps for each of two collectors; nil: one copy is enough.
         package var owed: [SourceStatus.Owed]?
         package var lostSamples: Double
@@ -270,6 +272,7 @@ extension SiteView.Source {
         unreleasedAgeSeconds = source.unreleased?.ageSeconds
         unreleasedBytes = source.unreleased.map { Double($0.bytes) }
         moved = source.report.flatMap { $0.moved.isEmpty ? nil : $0.moved }
+        trouble = source.report.flatMap { $0.trouble.isEmpty ? nil : $0.trouble }
         owed = source.report.flatMap { $0.owed.isEmpty ? nil : $0.owed }
         gaps = source.gaps.filter { $0.value.count > 0 }.map {
             SiteView.Gap(
@@ -309,9 +312,11 @@ extension SiteView.Source {
         }
     }
 
-    /// Where it is instead, why it was moved here, and what its box keeps for whom; nil: there is nothing to say.
-    package var placement: String? {
-        var parts = elsewhere.map { ["recorded by \(oneLine($0))"] } ?? []
+    /// What it lacks and why, which collector records it, why it was moved here, and the data that its box keeps for each collector; nil:
+    /// none of these.
+    package var remarks: String? {
+        var parts = trouble.map { [oneLine($0)] } ?? []
+        if let elsewhere { parts.append("recorded by \(oneLine(elsewhere))") }
         if let moved { parts.append("left \(oneLine(moved))") }
         for owed in owed ?? [] where owed.bytes >= AlertLimits.inTransitBytes {
             let bytes = Int64(min(owed.bytes, 9e18))
@@ -324,5 +329,5 @@ extension SiteView.Source {
     var isClockMeasured: Bool { clockBoundSeconds ?? 0 > 0 }
 
     /// Whether it needs attention.
-    package var isTroubled: Bool { ["late", "unsaved", "away"].contains(state) }
+    package var isTroubled: Bool { trouble != nil || ["late", "unsaved", "away"].contains(state) }
 }

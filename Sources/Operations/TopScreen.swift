@@ -46,8 +46,8 @@ package struct TopScreen {
         }
         if rest > 0 { lines.append(Line(text: "… and \(rest) more", emphasis: .faint)) }
         for source in view.sources {
-            guard let placement = source.placement else { continue }
-            lines.append(Line(text: "\(oneLine(source.name)): \(placement)"))
+            guard let remarks = source.remarks else { continue }
+            lines.append(Line(text: "\(oneLine(source.name)): \(remarks)"))
         }
         if view.sources.isEmpty { lines.append(Line(text: "no agents", emphasis: .faint)) }
         guard let columns else { return lines }

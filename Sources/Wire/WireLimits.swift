@@ -7,7 +7,7 @@ package enum WireLimits {
     /// The protocol's major version; others are refused.
     package static let major: UInt32 = 1
     /// The protocol's minor version: additions that older peers ignore.
-    package static let minor: UInt32 = 14
+    package static let minor: UInt32 = 15
     /// The first minor version with support for commands.
     package static let commandMinor: UInt32 = 2
     /// The first minor version in which a collector reports watched sources, and supports several records in one

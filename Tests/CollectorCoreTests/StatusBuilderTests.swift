@@ -70,20 +70,24 @@ private let second: Int64 = 1_000_000_000
         #expect(!after.isStopped && after.report?.soundPeaks == [])
     }
 
-    @Test func `what a connected agent says of other collectors is in the status`() throws {
+    @Test func `reports of a connected agent on its capture and other collectors are shown`()
+        throws
+    {
         var engine = engine()
         connect(to: &engine)
         var health = SourceHealth(source: 0, keptBytes: 0, newestSequence: 1, lostSamples: 0)
         health.moved = "tcp://a:1: this collector is being drained"
         health.owed = [OwedRecords(collector: "west", records: 12, bytes: 3_400)]
+        health.trouble = "no video: the camera rtsp://door/ refuses the login"
         send(.heartbeat(Heartbeat(health: [health])), to: &engine, at: 2 * second)
         let report = try #require(status(engine, at: 2 * second).sources.first?.report)
         #expect(report.moved == health.moved)
+        #expect(report.trouble == health.trouble)
         #expect(report.owed == [.init(collector: "west", records: 12, bytes: 3_400)])
         // It may be with another one by now.
         engine.lost(peer, at: SessionHarness.instant(3 * second))
         let after = try #require(status(engine, at: 4 * second).sources.first?.report)
-        #expect(after.moved.isEmpty && after.owed.isEmpty)
+        #expect(after.moved.isEmpty && after.owed.isEmpty && after.trouble.isEmpty)
     }
 
     @Test func `a source that another collector has is not away, and not late`() throws {

@@ -36,12 +36,12 @@ struct `Where an agent says that its source is` {
         #expect(StatusText.state(status) == "stopped")
         status.isCapturing = true
         #expect(StatusText.state(status) == "capturing")
-        status.trouble = "no video recorded for 130 s: it is\ngone"
+        status.trouble = "no video for 130 s: it is\ngone"
         status.retrySeconds = 2
         #expect(StatusText.absence(status, of: "door") == nil)
         #expect(
             StatusText.state(status)
-                == "no video recorded for 130 s: it is\\u{a}gone; next attempt in 2 s")
+                == "no video for 130 s: it is\\u{a}gone; next attempt in 2 s")
     }
 
     @Test func `why it was moved is said, and what the present collector lacks`() {

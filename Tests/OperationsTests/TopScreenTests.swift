@@ -97,6 +97,18 @@ import Testing
         #expect(lines.count == 5)
     }
 
+    @Test func `a source whose capture is incomplete is alarming, and has its reason`() throws {
+        let view = try view {
+            $0.sources[0].report?.moved = ""
+            $0.sources[0].report?.owed = []
+            $0.sources[0].report?.trouble = "no video: the camera\nis away"
+        }
+        #expect(view.sources[0].trouble == "no video: the camera\nis away")
+        let lines = TopScreen(view, place: "here").lines()
+        #expect(lines[3].emphasis == .alarming)
+        #expect(lines.last?.text == "stage: no video: the camera\\u{a}is away")
+    }
+
     @Test func `where a source has never been elsewhere and owes nothing there is no line of it`()
         throws
     {

@@ -457,7 +457,7 @@ enum PageSentences {
             health-findings.js: The recording of … has … in the last ten minutes.
             health-findings.js: The times of … are only accurate to ….
             health-findings.js: new gap
-            health-findings.js: … is connected and sends nothing.
+            health-findings.js: … is connected and sends nothing….
             health-findings.js: … is … late.
             health-findings.js: … is recorded once: … are kept for ….
             health-findings.js: … more than are watched.

@@ -207,6 +207,35 @@ struct `An agent` {
         #expect(stopped(&agent) == [false])
     }
 
+    @Test func `a capture's trouble is sent at once, and with every heartbeat until it is over`() {
+        func troubles(_ agent: inout AgentHarness) -> [String] {
+            agent.takeSent().flatMap { message in
+                if case .heartbeat(let heartbeat) = message {
+                    return heartbeat.health.map(\.trouble)
+                }
+                return []
+            }
+        }
+        var agent = AgentHarness()
+        // It is known before the agent is connected.
+        agent.perform(agent.link.setTrouble("no video: unplugged", of: 0, now: agent.now))
+        agent.connect()
+        agent.welcome()
+        agent.sent.removeAll()
+        agent.tick(milliseconds: 1_000)
+        #expect(troubles(&agent) == ["no video: unplugged"])
+        agent.perform(agent.link.setTrouble("no video: unplugged", of: 0, now: agent.now))
+        #expect(troubles(&agent) == [])
+        // A long text is shortened to the limit of the protocol.
+        let long = "no video: " + String(repeating: "ä", count: WireLimits.textBytes)
+        agent.perform(agent.link.setTrouble(long, of: 0, now: agent.now))
+        let sent = troubles(&agent)
+        #expect(sent.count == 1 && sent[0].utf8.count <= WireLimits.textBytes)
+        #expect(sent[0].hasPrefix("no video: ä"))
+        agent.perform(agent.link.setTrouble(nil, of: 0, now: agent.now))
+        #expect(troubles(&agent) == [""])
+    }
+
     @Test func `who is refused because another has the source is not told that nobody is there`() {
         var agent = AgentHarness()
         for _ in 0..<3 {

@@ -1,6 +1,6 @@
 import Media
 
-/// Why a running capture records nothing of some tracks at present.
+/// Why a running capture gets nothing of some tracks at present.
 struct CaptureTrouble: Hashable, Sendable {
     enum State: Hashable, Sendable {
         /// Connected.
@@ -19,11 +19,14 @@ struct CaptureTrouble: Hashable, Sendable {
     var reason: String
     var state: State
 
+    /// One line that stays the same while the reason does.
+    var summary: String { "no \(missing): \(reason)" }
+
     /// One line; the time until the next attempt is ``retrySeconds(now:)``.
     func text(now: Int64) -> String {
         let seconds = max(0, now.clampedSubtracting(sinceNanoseconds)) / 1_000_000_000
         let connecting = state == .connecting ? "; connecting" : ""
-        return "no \(missing) recorded for \(seconds) s: \(reason)\(connecting)"
+        return "no \(missing) for \(seconds) s: \(reason)\(connecting)"
     }
 
     /// Time until the next attempt, rounded up; nil if none is planned.

@@ -36,12 +36,20 @@ extension CaptureSession {
         status.pictures = counts.pictures
         status.soundPackets = counts.soundPackets
         status.lostSamples = counts.lostSamples
-        if let trouble = state.pipelines.lazy.compactMap(\.output.trouble).first {
+        if let trouble = Self.trouble(of: state) {
             let now = hub.clock.nowNanoseconds
             status.trouble = trouble.text(now: now)
             status.retrySeconds = trouble.retrySeconds(now: now)
         }
         return status
+    }
+
+    /// Why nothing is captured of some tracks at present; nil: all are captured, or the capture was stopped by a command.
+    var trouble: CaptureTrouble? { state.withLock { Self.trouble(of: $0) } }
+
+    private static func trouble(of state: State) -> CaptureTrouble? {
+        guard !state.isPaused else { return nil }
+        return state.pipelines.lazy.compactMap(\.output.trouble).first
     }
 
     /// Makes the next picture a keyframe.

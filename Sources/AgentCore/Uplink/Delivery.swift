@@ -245,6 +245,14 @@ struct Delivery<Payload: SpooledPayload>: Sendable {
             + (others.isEmpty ? [] : performMirror(others, now: now))
     }
 
+    /// Sets why nothing is captured of some tracks; a change is reported immediately.
+    mutating func setTrouble(_ trouble: String?, now: Int64) -> [Action] {
+        let actions = senders[0].link.setTrouble(trouble, of: 0, now: now)
+        let others = changeMirror { $0.setTrouble(trouble, of: 0, now: now) }
+        return (actions.isEmpty ? [] : perform(actions, now: now))
+            + (others.isEmpty ? [] : performMirror(others, now: now))
+    }
+
     /// The reason for the collector's silence, if known.
     mutating func setAbsence(_ reason: String?) { senders[0].link.setAbsence(reason) }
 

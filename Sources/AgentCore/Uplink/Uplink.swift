@@ -151,6 +151,7 @@ package final class Uplink: Sendable {
         var obey: CommandHandler?
         var isStopped: (@Sendable () -> Bool)?
         var isWatched: (@Sendable () -> Void)?
+        var trouble: (@Sendable () -> String?)?
     }
 
     /// Sets the command handler; results are passed to ``answer(_:payload:)``.
@@ -167,6 +168,12 @@ package final class Uplink: Sendable {
     /// Sets the closure that is called for a new live viewer. It is called on the uplink's thread, and must not block.
     package func tellOfWatchers(_ listener: @escaping @Sendable () -> Void) {
         capture.withLock { $0.isWatched = listener }
+    }
+
+    /// Sets the closure that tells of which tracks nothing is captured at present, and why; nil: of none. It is called on the
+    /// uplink's thread once a second, and must not block.
+    package func askForTrouble(_ question: @escaping @Sendable () -> String?) {
+        capture.withLock { $0.trouble = question }
     }
 
     /// Answers a command; a snapshot includes its JPEG.
@@ -294,6 +301,9 @@ package final class Uplink: Sendable {
 
     /// Whether the capture is stopped by a command.
     var isCaptureStopped: Bool { capture.withLock { $0.isStopped }?() ?? false }
+
+    /// Of which tracks nothing is captured at present, and why; nil: of none.
+    var captureTrouble: String? { capture.withLock { $0.trouble }?() }
 
     /// A new live viewer needs a keyframe.
     func beginsToBeWatched() { capture.withLock { $0.isWatched }?() }

@@ -12,6 +12,8 @@ import Wire
 struct UplinkLoop: ~Copyable {
     /// Maximum sleep of the thread: the interval for batches and heartbeats.
     private static let tickMilliseconds = 50
+    /// Interval of questions for the capture's trouble, which is reported to the collector.
+    private static let troubleNanoseconds: Int64 = 1_000_000_000
 
     private let uplink: Uplink
     private var delivery: Delivery<SharedBytes>
@@ -23,6 +25,7 @@ struct UplinkLoop: ~Copyable {
     private var poller: Poller?
     private var outcome: UplinkOutcome?
     private var turns: UInt64 = 0
+    private var troubleAskedNanoseconds = Int64.min / 2
     /// The last error, while nothing is sent.
     private var trouble: String?
     /// Last time records were sent, or the end of the source: start of the linger unless a stop was requested.
@@ -178,6 +181,10 @@ extension UplinkLoop {
             perform(delivery.report(report, payload: payload, now: now))
         }
         perform(delivery.setStopped(uplink.isCaptureStopped, now: now))
+        if now - troubleAskedNanoseconds >= Self.troubleNanoseconds {
+            troubleAskedNanoseconds = now
+            perform(delivery.setTrouble(uplink.captureTrouble, now: now))
+        }
         synchronize(now: now)
         if first.isReportDue(now: now) { perform(delivery.reportExchanges(now: now)) }
         if second.isReportDue(now: now) { perform(delivery.reportMirrorExchanges(now: now)) }

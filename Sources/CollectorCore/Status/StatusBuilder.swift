@@ -183,6 +183,7 @@ extension SourceStatus {
             // An agent that has disconnected may use other collectors by now.
             guard counters.isConnected else { return report }
             report.moved = health.moved
+            report.trouble = health.trouble
             report.owed = health.owed.map {
                 Owed(
                     collector: $0.collector, records: Double($0.records), bytes: Double($0.bytes))

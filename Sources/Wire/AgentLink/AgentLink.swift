@@ -44,6 +44,8 @@ package struct AgentLink<Payload: Sendable>: Sendable {
     private var exchanges = PendingExchanges()
     /// Audio levels and clock of each source since the last heartbeat.
     private var soundHealth: [Int: AudioHealth] = [:]
+    /// Why nothing is captured of some tracks, by source.
+    private var troubles: [Int: String] = [:]
     /// Sources whose capture was stopped by a command.
     private var stopped: Set<Int> = []
     /// Unanswered commands of this connection.
@@ -173,6 +175,14 @@ package struct AgentLink<Payload: Sendable>: Sendable {
     package mutating func setStopped(_ isStopped: Bool, of source: Int, now: Int64) -> [Action] {
         guard stopped.contains(source) != isStopped else { return [] }
         if isStopped { stopped.insert(source) } else { stopped.remove(source) }
+        return heartbeat(now: now)
+    }
+
+    /// Sets why nothing is captured of some of a source's tracks: sent at once, and with each heartbeat.
+    /// - Parameter trouble: one line; nil: all tracks are captured.
+    package mutating func setTrouble(_ trouble: String?, of source: Int, now: Int64) -> [Action] {
+        guard troubles[source] != trouble else { return [] }
+        troubles[source] = trouble
         return heartbeat(now: now)
     }
 
@@ -609,6 +619,7 @@ extension AgentLink {
                 sound: soundHealth[index], isStopped: stopped.contains(index))
             health.owed = owed
             health.moved = moved
+            health.trouble = troubles[index] ?? ""
             return health
         }
         soundHealth.removeAll()

@@ -85,6 +85,7 @@ extension Heartbeat {
             if let sound = health.sound { encoded.sound = sound.encoded() }
             encoded.owed = health.owed.map { $0.encoded() }
             encoded.moved = health.moved
+            encoded.trouble = printable(health.trouble)
             return encoded
         }
         return message
@@ -108,6 +109,7 @@ extension Heartbeat {
                 isStopped: entry.stopped)
             own.owed = try OwedRecords.decode(entry.owed)
             own.moved = try FieldChecks.text(entry.moved, "SourceHealth.moved")
+            own.trouble = try FieldChecks.text(entry.trouble, "SourceHealth.trouble")
             health.append(own)
         }
     }

@@ -141,6 +141,8 @@ package struct SourceHealth: Hashable, Sendable {
     package var owed: [OwedRecords] = []
     /// The source's previous collector, and why it was left; empty if there was none since the agent's start.
     package var moved = ""
+    /// The tracks of which nothing is captured at present, and why, on one line; empty: none, or unknown.
+    package var trouble = ""
 
     package init(
         source: Int, keptBytes: UInt64, newestSequence: UInt64, lostSamples: UInt64,

@@ -1230,6 +1230,9 @@ nonisolated struct Tributary_V1_SourceHealth: Sendable {
   /// The source's previous collector, and the reason of the move; empty: none since the agent's start. Since minor 10.
   var moved: String = String()
 
+  /// The tracks of which nothing is captured at present, and why, on one line; empty: none, or unknown. Since minor 15.
+  var trouble: String = String()
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
@@ -3069,7 +3072,7 @@ nonisolated extension Tributary_V1_Heartbeat: SwiftProtobuf.Message, SwiftProtob
 
 nonisolated extension Tributary_V1_SourceHealth: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".SourceHealth"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}source\0\u{3}kept_bytes\0\u{3}newest_sequence\0\u{3}lost_samples\0\u{1}sound\0\u{1}stopped\0\u{1}owed\0\u{1}moved\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}source\0\u{3}kept_bytes\0\u{3}newest_sequence\0\u{3}lost_samples\0\u{1}sound\0\u{1}stopped\0\u{1}owed\0\u{1}moved\0\u{1}trouble\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -3085,6 +3088,7 @@ nonisolated extension Tributary_V1_SourceHealth: SwiftProtobuf.Message, SwiftPro
       case 6: try { try decoder.decodeSingularBoolField(value: &self.stopped) }()
       case 7: try { try decoder.decodeRepeatedMessageField(value: &self.owed) }()
       case 8: try { try decoder.decodeSingularStringField(value: &self.moved) }()
+      case 9: try { try decoder.decodeSingularStringField(value: &self.trouble) }()
       default: break
       }
     }
@@ -3119,6 +3123,9 @@ nonisolated extension Tributary_V1_SourceHealth: SwiftProtobuf.Message, SwiftPro
     if !self.moved.isEmpty {
       try visitor.visitSingularStringField(value: self.moved, fieldNumber: 8)
     }
+    if !self.trouble.isEmpty {
+      try visitor.visitSingularStringField(value: self.trouble, fieldNumber: 9)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -3131,6 +3138,7 @@ nonisolated extension Tributary_V1_SourceHealth: SwiftProtobuf.Message, SwiftPro
     if lhs.stopped != rhs.stopped {return false}
     if lhs.owed != rhs.owed {return false}
     if lhs.moved != rhs.moved {return false}
+    if lhs.trouble != rhs.trouble {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

@@ -67,14 +67,18 @@ import Testing
     }
 
     /// Runs a pipeline to its end; each opening takes the next of `scripts`, and nil is a device that is not there.
+    /// - Parameter opened: is called before each opening, with the pipeline's output.
     private func run(
-        seconds: Int, _ scripts: [[ScriptedInput.Step]?]
+        seconds: Int, _ scripts: [[ScriptedInput.Step]?],
+        opened: @escaping (CaptureOutput?) -> Void = { _ in }
     ) throws -> CollectingSink.Result {
+        var output: CaptureOutput?
         let clock = JumpingClock()
         var left = scripts.makeIterator()
         let pipeline = try AudioDevicePipeline(
             "hw:CARD=Script,DEV=0", settings: quickSettings(seconds: seconds)
         ) { () throws(DeviceError) in
+            opened(output)
             guard let steps = left.next() ?? nil else {
                 throw .noAudioDevice("hw:CARD=Script,DEV=0", available: [])
             }
@@ -84,8 +88,9 @@ import Testing
         let hub = CaptureHub(sink: sink, clock: clock)
         _ = hub.adopt(pipeline.formats)
         hub.pipelineBegan(1)
-        let end = pipeline.run(
-            startNanoseconds: clock.nowNanoseconds, output: CaptureOutput(hub))
+        let own = CaptureOutput(hub)
+        output = own
+        let end = pipeline.run(startNanoseconds: clock.nowNanoseconds, output: own)
         hub.pipelineEnded(1, end, isRetired: false)
         let result = sink.wait()
         #expect(!result.isOutOfOrder)
@@ -120,9 +125,14 @@ import Testing
     }
 
     @Test func `an unplugged device is waited for, with silence in its place`() throws {
+        var troubles: [String?] = []
         let result = try run(
             seconds: 20,
-            [[.sound(seconds: 5), .unplug], nil, nil, nil, nil, [.sound(seconds: 30)]])
+            [[.sound(seconds: 5), .unplug], nil, nil, nil, nil, [.sound(seconds: 30)]]
+        ) { troubles.append($0?.trouble?.summary) }
+        let missing = try #require(troubles.last ?? nil)
+        #expect(missing.hasPrefix("no audio: ") && missing.hasSuffix("; silence is recorded"))
+        #expect(troubles == [nil, nil, missing, missing, missing, missing])
         #expect(result.ends == [.finished("duration reached")])
         #expect(abs(length(result.audio) - 20) < 0.03)
         #expect(result.losses.map(\.cause) == [.deviceLost])

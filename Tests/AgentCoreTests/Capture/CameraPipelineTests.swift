@@ -108,19 +108,27 @@ import Testing
         let first = ScriptedCamera([.pictures(30), .fail("No such device")], clock: clock)
         var later: ScriptedCamera?
         var tries = 0
+        var output: CaptureOutput?
+        var troubles: [String?] = []
         let pipeline = try CameraPipeline(
             "/dev/video7", settings: quickSettings(seconds: 10), clock: clock
         ) { () throws(DeviceError) in
             tries += 1
+            troubles.append(output?.trouble?.summary)
             if tries == 1 { return first }
             guard tries > 4 else { throw .noCamera("/dev/video7", available: []) }
             later = ScriptedCamera([.pictures(200)], clock: clock)
             return later ?? first
         }
         let sink = CollectingSink()
-        capture(pipeline, into: sink, clock: clock)
+        capture(pipeline, into: sink, clock: clock) { output = $0 }
         let result = sink.wait()
         #expect(result.ends == [.finished("duration reached")])
+        // It is reported from the first failed attempt on, and until the next picture.
+        let missing = try #require(troubles.last ?? nil)
+        #expect(missing.hasPrefix("no video: ") && missing.contains("No such device"))
+        #expect(troubles == [nil, nil, missing, missing, missing])
+        #expect(output?.trouble == nil)
         #expect(result.losses.map(\.cause) == [.deviceLost])
         let loss = try #require(result.losses.first)
         #expect(loss.startNanoseconds == JumpingClock.start + 3_100_000_000)

@@ -280,7 +280,7 @@ import Wire
         let waiting = try #require(update(nil, .connected, at: 40))
         #expect(
             waiting.text(now: stand.start + 4 * 1_000_000_000)
-                == "no video recorded for 4 s: the camera has sent no video yet")
+                == "no video for 4 s: the camera has sent no video yet")
         try stand.send(40..<52)
         #expect(update(nil, .connected, at: 52) == nil)
         try stand.track.interrupt("it is gone", stand.output)
@@ -295,7 +295,7 @@ import Wire
         }
         let away = try #require(update("refused", .waiting(untilNanoseconds: next), at: 1_300))
         #expect(
-            away.text(now: stand.arrival(53)) == "no video recorded for 0 s: refused")
+            away.text(now: stand.arrival(53)) == "no video for 0 s: refused")
         #expect(away.retrySeconds(now: stand.arrival(53)) == 1)
         #expect(away.retrySeconds(now: stand.arrival(60)) == 0)
         let connecting = try #require(update("refused", .connecting, at: 1_301))
@@ -331,7 +331,7 @@ import Wire
         let silent = try #require(trouble.present)
         #expect(
             silent.text(now: stand.arrival(112))
-                == "no video recorded for 10 s: the camera sent no pictures")
+                == "no video for 10 s: the camera sent no pictures")
         _ = try stand.finish(at: 112)
     }
 

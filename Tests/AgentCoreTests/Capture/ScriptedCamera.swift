@@ -127,11 +127,17 @@ final class ScriptedCamera: CameraInput {
 }
 
 /// Runs a pipeline to its end, alone.
-func capture(_ pipeline: any CapturePipeline, into sink: CollectingSink, clock: any CaptureClock) {
+/// - Parameter begun: receives the pipeline's output before the start.
+func capture(
+    _ pipeline: any CapturePipeline, into sink: CollectingSink, clock: any CaptureClock,
+    begun: (CaptureOutput) -> Void = { _ in }
+) {
     let hub = CaptureHub(sink: sink, clock: clock)
+    let output = CaptureOutput(hub)
+    begun(output)
     _ = hub.adopt(pipeline.formats)
     hub.pipelineBegan(1)
-    let end = pipeline.run(startNanoseconds: clock.nowNanoseconds, output: CaptureOutput(hub))
+    let end = pipeline.run(startNanoseconds: clock.nowNanoseconds, output: output)
     hub.pipelineEnded(1, end, isRetired: false)
 }
 

@@ -38,6 +38,9 @@ final class AudioDevicePipeline: CapturePipeline, @unchecked Sendable {
     private var skewPPM: Double?
     /// The last logged reason for which the device cannot be reopened.
     private var obstacle: DeviceError?
+    private var lossReason = ""
+    /// Why the device is missing, from the first failed attempt to reopen it on.
+    private var trouble: CaptureTrouble?
     private var heardNanoseconds: Int64 = 0
 
     /// Opens the device and an encoder.
@@ -147,6 +150,10 @@ final class AudioDevicePipeline: CapturePipeline, @unchecked Sendable {
         switch event {
         case .sound(let chunk):
             heardNanoseconds = output.nowNanoseconds
+            if trouble != nil {
+                trouble = nil
+                output.trouble = nil
+            }
             try sound.take(chunk, outlet)
             skewPPM = sound.skewPPM
         case .restarted(let reason):
@@ -168,6 +175,17 @@ final class AudioDevicePipeline: CapturePipeline, @unchecked Sendable {
         try sound.interrupt(.deviceLost, text: reason, outlet)
         // Closed here, so that it can be opened again.
         state = .searching
+        lossReason = reason
+    }
+
+    /// Reports in the status that the device is missing.
+    private func miss(_ reason: String, _ output: CaptureOutput) {
+        trouble = CaptureTrouble(
+            missing: "\(TrackKind.audio)",
+            sinceNanoseconds: max(limit.startNanoseconds, heardNanoseconds),
+            reason: "\(reason); silence is recorded",
+            state: .waiting(untilNanoseconds: output.nowNanoseconds + Self.searchNanoseconds))
+        output.trouble = trouble
     }
 
     private func search(
@@ -177,11 +195,12 @@ final class AudioDevicePipeline: CapturePipeline, @unchecked Sendable {
         do throws(DeviceError) {
             input = try open()
         } catch .noAudioDevice {
-            return  // still away, which has been said
+            // Still away, which was logged.
+            return miss(lossReason, output)
         } catch {
             if error != obstacle { output.noted(error.description) }
             obstacle = error
-            return
+            return miss(error.description, output)
         }
         obstacle = nil
         output.noted("the audio device \(deviceName) is back: \(input.summary)")

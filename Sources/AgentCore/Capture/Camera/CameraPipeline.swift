@@ -57,6 +57,9 @@ final class CameraPipeline: CapturePipeline, @unchecked Sendable {
     private var searchAtNanoseconds: Int64 = 0
     /// The last logged reason for which the camera cannot be reopened.
     private var obstacle: DeviceError?
+    private var lossReason = ""
+    /// Why the camera is missing, from the first failed attempt to reopen it on.
+    private var trouble: CaptureTrouble?
 
     /// Opens the camera and an encoder.
     init(
@@ -185,6 +188,10 @@ final class CameraPipeline: CapturePipeline, @unchecked Sendable {
         case .picture(let picture):
             heardNanoseconds = output.nowNanoseconds
             fruitlessOpenings = 0
+            if trouble != nil {
+                trouble = nil
+                output.trouble = nil
+            }
             try take(picture, of: input, output)
         case .idle:
             let now = output.nowNanoseconds
@@ -256,7 +263,18 @@ final class CameraPipeline: CapturePipeline, @unchecked Sendable {
         let pause =
             fruitlessOpenings == 0 ? 0 : Self.searchNanoseconds << min(fruitlessOpenings - 1, 8)
         searchAtNanoseconds = output.nowNanoseconds + min(pause, Self.longestSearchNanoseconds)
+        lossReason = reason
+        if fruitlessOpenings > 0 { miss(reason, output) }
         fruitlessOpenings += 1
+    }
+
+    /// Reports in the status that the camera is missing.
+    private func miss(_ reason: String, _ output: CaptureOutput) {
+        trouble = CaptureTrouble(
+            missing: "\(TrackKind.video)",
+            sinceNanoseconds: max(limit.startNanoseconds, heardNanoseconds), reason: reason,
+            state: .waiting(untilNanoseconds: searchAtNanoseconds))
+        output.trouble = trouble
     }
 
     private func search(_ output: CaptureOutput) {
@@ -264,7 +282,8 @@ final class CameraPipeline: CapturePipeline, @unchecked Sendable {
         do throws(DeviceError) {
             input = Self.waiting(try open(), late)
         } catch .noCamera {
-            return  // still away, which has been said
+            // Still away, which was logged.
+            return miss(lossReason, output)
         } catch {
             return complain(error, output)
         }
@@ -285,5 +304,6 @@ final class CameraPipeline: CapturePipeline, @unchecked Sendable {
     private func complain(_ error: DeviceError, _ output: CaptureOutput) {
         if error != obstacle { output.noted(error.description) }
         obstacle = error
+        miss(error.description, output)
     }
 }

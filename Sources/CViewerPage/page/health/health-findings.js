@@ -72,7 +72,7 @@ function ofSource(source, history) {
     const own = history.sources.get(name);
     add(source.isRecorded && !source.isConnected && !source.elsewhere, 'TributarySourceAway', `No contact with ${name}, which has not ended.`);
     const isSilent = source.isConnected && source.isRecorded && !source.isStopped && source.bitsPerSecond === 0;
-    add(isSilent, 'TributarySourceSilent', `${name} is connected and sends nothing.`);
+    add(isSilent, 'TributarySourceSilent', `${name} is connected and sends nothing${source.trouble ? `: ${source.trouble}` : ''}.`);
     add(source.persistedAgeSeconds > limits.undurableSeconds, 'TributarySourceNotDurable', `Nothing of ${name} has become durable for ${duration(source.persistedAgeSeconds)}.`);
     const lag = source.lagSeconds ?? 0;
     add(source.isConnected && lag > limits.lagSeconds, 'TributarySourceLate', `${name} is ${duration(lag)} late.`, false);

@@ -24,7 +24,7 @@ export function open(root) {
 
 class HealthPage {
     #history = keptHistory();
-    /** @type {Map<string, { root: HTMLElement, state: HTMLElement, placement: HTMLElement, plots: Plot[] }>} */
+    /** @type {Map<string, { root: HTMLElement, state: HTMLElement, remarks: HTMLElement, plots: Plot[] }>} */
     #cards = new Map();
     #list = element('ul', { className: 'findings', 'aria-live': 'polite', 'aria-label': 'What is wrong' });
     #said = '';
@@ -152,9 +152,9 @@ class HealthPage {
             const state = stateOf(source);
             setText(card.state, state);
             card.root.dataset.state = state;
-            const placement = placementOf(source);
-            setText(card.placement, placement);
-            card.placement.hidden = !placement;
+            const remarks = remarksOf(source);
+            setText(card.remarks, remarks);
+            card.remarks.hidden = !remarks;
             for (const plot of card.plots) plot.draw(this.#history.now, span);
             rows.push(rowOf(source, own, state));
         }
@@ -179,14 +179,14 @@ class HealthPage {
      */
     #made(name, own) {
         const state = element('span', { className: 'state' });
-        const placement = element('p', { className: 'muted', hidden: true });
+        const remarks = element('p', { className: 'muted', hidden: true });
         const plots = Object.entries(figures).flatMap(([figure, { title, format, least }]) =>
             title ? [new Plot(title, format, own.series[/** @type {keyof typeof figures} */ (figure)], least)] : []);
         const root = element('section', { className: 'card source', 'aria-label': name },
             element('h3', {}, element('a', { href: `/live?sources=${encodeURIComponent(name)}` }, name), ' ', state),
-            placement,
+            remarks,
             element('div', { className: 'plots' }, ...plots.map((plot) => plot.root)));
-        const card = { root, state, placement, plots };
+        const card = { root, state, remarks, plots };
         this.#cards.set(name, card);
         const after = [...this.#cards.keys()].filter((other) => other.localeCompare(name, undefined, { numeric: true }) > 0)
             .map((other) => this.#cards.get(other)?.root).find((other) => other?.previousElementSibling !== root && other?.parentNode);
@@ -218,16 +218,16 @@ function stateOf(source) {
 }
 
 /**
- * Where a source is instead, why it was moved to this collector, and what its box keeps for whom, as `tributary top` has it; empty: there is
- * nothing to say.
+ * What a source lacks and why, which collector records it, why it was moved to this one, and the data that its box keeps for each collector, as
+ * in `tributary top`; empty: none of these.
  * @param {import('./health-history.js').SourceStatus} source
  */
-function placementOf(source) {
+function remarksOf(source) {
     const preview = source.previewOf ? [`preview of ${source.previewOf}`] : [];
     const left = source.moved ? [`left ${source.moved}`] : [];
     const owed = (source.owed ?? []).filter((owed) => owed.bytes >= limits.inTransitBytes);
     const elsewhere = source.elsewhere ? [`recorded by ${source.elsewhere}`] : [];
-    return [...preview, ...elsewhere, ...left, ...owed.map((owed) => `${bytes(owed.bytes)} kept for ${owed.collector}`)].join('; ');
+    return [...preview, ...(source.trouble ? [source.trouble] : []), ...elsewhere, ...left, ...owed.map((owed) => `${bytes(owed.bytes)} kept for ${owed.collector}`)].join('; ');
 }
 
 /**
@@ -246,6 +246,6 @@ function rowOf(source, own, state) {
         known(source.clockBoundSeconds, shortTime) + (bound ? ` (${shortTime(bound.greatest)})` : ''),
         known(source.spoolBytes, bytes), source.lostSamples.toLocaleString(),
         source.gaps.map((gap) => `${gap.cause.replaceAll('_', ' ')}: ${counted(gap.count, 'gap')}`).join(', ') || 'nothing missing',
-        placementOf(source) || '–',
+        remarksOf(source) || '–',
     ];
 }

@@ -4,7 +4,7 @@
 import { codecsOf } from './codecs.js';
 import { element, setText } from './element.js';
 import { address } from './api.js';
-import { clock, shortTime } from './format.js';
+import { capitalised, clock, shortTime } from './format.js';
 import { icon } from './icons.js';
 import { limits } from './limits.js';
 import { Follower } from './live-follower.js';
@@ -44,6 +44,7 @@ const pathWords = {
  * @property {number} persistedAgeSeconds
  * @property {number} lostSamples
  * @property {string} [elsewhere] The name of the collector that records it now, or `another collector` if it is unknown.
+ * @property {string} [trouble] The tracks of which its agent captures nothing at present, and why.
  * @property {string} [moved] The collector that its agent has left for this one, and why.
  * @property {{ collector: string, records: number, bytes: number }[]} [owed] What its box keeps for each of two collectors.
  * @property {{ cause: string, count: number, samples: number }[]} gaps
@@ -380,6 +381,7 @@ export class LiveTile {
 
     get #words() {
         const since = this.#heard ? ` since ${clock(new Date(this.#heard))}` : '';
+        const trouble = capitalised(this.status?.trouble ?? '');
         switch (this.state) {
             case 'paused': return 'Paused while the page is hidden';
             case 'lost': return `No connection to the viewer${since}; trying again`;
@@ -389,8 +391,11 @@ export class LiveTile {
                 return `No contact${since}`;
             case 'ended': return `Ended${since}`;
             case 'stopped': return `Stopped on purpose${since}`;
-            case 'sound': return 'Sound only';
-            case 'waiting': return this.#hasBegun ? 'The first picture comes with the next keyframe' : 'Waiting for the first picture';
+            case 'sound': return trouble || 'Sound only';
+            case 'late': return trouble;
+            case 'waiting':
+                if (trouble) return trouble;
+                return this.#hasBegun ? 'The first picture comes with the next keyframe' : 'Waiting for the first picture';
             default: return '';
         }
     }
