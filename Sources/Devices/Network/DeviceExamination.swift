@@ -99,11 +99,12 @@ package enum DeviceExamination {
         let late = NetworkFailure(
             "it does not answer within \(answerNanoseconds / 1_000_000_000) s")
         guard
-            let address = try NetworkAddress.find(
+            let addresses = try NetworkAddress.find(
                 request.url.host, port: request.url.port, while: isInTime),
-            let socket = try NetworkSocket.connected(
-                to: address, withinNanoseconds: answerNanoseconds, while: isInTime)
+            let connection = try NetworkSocket.connected(
+                to: addresses, withinNanoseconds: answerNanoseconds, while: isInTime)
         else { throw late }
+        let socket = connection.socket
         let tls =
             request.url.isSecure ? try TLSConnection(host: request.url.host, trust: trust) : nil
         try tls?.send(request.bytes)

@@ -107,7 +107,7 @@ package enum DeviceSearch {
             do throws(NetworkFailure) {
                 guard
                     let address = try NetworkAddress.find(
-                        group, port: DeviceProbe.port, while: { false })
+                        group, port: DeviceProbe.port, while: { false })?.first
                 else { continue }
                 sockets.append(
                     Socket(

@@ -11,19 +11,22 @@ struct NetworkAddress: Sendable {
     /// `AF_INET` or `AF_INET6`.
     var family: Int32 { Int32(storage.ss_family) }
 
+    /// The addresses of a host that are tried, at most.
+    private static let mostAddresses = 4
+
     /// Resolves a host name. `isWanted` is called ten times a second during the wait.
-    /// - Returns: nil if it became false.
+    /// - Returns: its addresses, not empty, in the order in which they are to be tried (RFC 6724); nil if `isWanted` became false.
     /// - Throws: the reason why it has no address.
     static func find(
         _ host: String, port: UInt16, while isWanted: () -> Bool
-    ) throws(NetworkFailure) -> NetworkAddress? {
+    ) throws(NetworkFailure) -> [NetworkAddress]? {
         // A numeric address needs no name server.
-        if case .success(let address) = lookUp(host, port, AI_NUMERICHOST) { return address }
+        if case .success(let addresses) = lookUp(host, port, AI_NUMERICHOST) { return addresses }
         let answer = Answer()
         NamedThread.start("look up camera") { answer.give(lookUp(host, port, 0)) }
         while isWanted() {
             switch answer.value {
-            case .success(let address): return address
+            case .success(let addresses): return addresses
             case .failure(let failure): throw failure
             case nil: usleep(100_000)
             }
@@ -32,36 +35,45 @@ struct NetworkAddress: Sendable {
     }
 
     private final class Answer: Sendable {
-        private let result = Mutex<Result<NetworkAddress, NetworkFailure>?>(nil)
+        private let result = Mutex<Result<[NetworkAddress], NetworkFailure>?>(nil)
 
-        var value: Result<NetworkAddress, NetworkFailure>? { result.withLock { $0 } }
+        var value: Result<[NetworkAddress], NetworkFailure>? { result.withLock { $0 } }
 
-        func give(_ value: Result<NetworkAddress, NetworkFailure>) {
+        func give(_ value: Result<[NetworkAddress], NetworkFailure>) {
             result.withLock { $0 = value }
         }
     }
 
     private static func lookUp(
         _ host: String, _ port: UInt16, _ flags: Int32
-    ) -> Result<NetworkAddress, NetworkFailure> {
+    ) -> Result<[NetworkAddress], NetworkFailure> {
         var hints = addrinfo()
         hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
         hints.ai_flags = flags | AI_NUMERICSERV
         var list: UnsafeMutablePointer<addrinfo>?
         let status = getaddrinfo(host, "\(port)", &hints, &list)
-        guard status == 0, let found = list else {
+        guard status == 0, list != nil else {
             return .failure(
                 NetworkFailure("it has no address: \(String(cString: gai_strerror(status)))"))
         }
         defer { freeaddrinfo(list) }
-        var address = NetworkAddress()
-        address.length = found.pointee.ai_addrlen
-        withUnsafeMutableBytes(of: &address.storage) { bytes in
-            bytes.copyMemory(
-                from: UnsafeRawBufferPointer(
-                    start: found.pointee.ai_addr, count: Int(found.pointee.ai_addrlen)))
+        var addresses: [NetworkAddress] = []
+        var next = list
+        while let found = next?.pointee, addresses.count < mostAddresses {
+            next = found.ai_next
+            var address = NetworkAddress()
+            guard let bytes = found.ai_addr,
+                found.ai_addrlen <= MemoryLayout.size(ofValue: address.storage)
+            else { continue }
+            address.length = found.ai_addrlen
+            withUnsafeMutableBytes(of: &address.storage) {
+                $0.copyMemory(
+                    from: UnsafeRawBufferPointer(start: bytes, count: Int(found.ai_addrlen)))
+            }
+            addresses.append(address)
         }
-        return .success(address)
+        guard !addresses.isEmpty else { return .failure(NetworkFailure("it has no address")) }
+        return .success(addresses)
     }
 
     /// The same host at another port.

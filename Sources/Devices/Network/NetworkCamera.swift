@@ -140,25 +140,24 @@ package final class NetworkCamera {
         _ request: NetworkCameraRequest, _ isWanted: () -> Bool
     ) throws(NetworkFailure) -> NetworkCamera? {
         guard
-            let address = try NetworkAddress.find(
+            let addresses = try NetworkAddress.find(
                 request.url.host, port: request.url.port, while: isWanted),
-            let control = try NetworkSocket.connected(
-                to: address, withinNanoseconds: connectNanoseconds, while: isWanted)
+            let connection = try NetworkSocket.connected(
+                to: addresses, withinNanoseconds: connectNanoseconds, while: isWanted)
         else { return nil }
         let tls =
             request.url.isSecure
             ? try TLSConnection(host: request.url.host, trust: request.trust) : nil
-        return NetworkCamera(request, address, control, tls)
+        return NetworkCamera(request, connection, tls)
     }
 
     private init(
-        _ request: NetworkCameraRequest, _ address: NetworkAddress,
-        _ control: consuming NetworkSocket,
+        _ request: NetworkCameraRequest, _ connection: consuming NetworkSocket.Connection,
         _ tls: TLSConnection?
     ) {
         summary = request.url.summary
-        self.address = address
-        self.control = control
+        address = connection.address
+        control = connection.socket
         self.tls = tls
         transport = request.transport
         session = CameraSession(

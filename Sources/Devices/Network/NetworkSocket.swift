@@ -17,9 +17,42 @@ struct NetworkSocket: ~Copyable {
 
     deinit { close(descriptor) }
 
-    /// Connects. `isWanted` is called ten times a second during the wait.
-    /// - Returns: nil if it became false.
+    /// A connection, and the address of the other end.
+    struct Connection: ~Copyable {
+        let socket: NetworkSocket
+        let address: NetworkAddress
+    }
+
+    /// Time limit for an address, if another one is left: a host may have an address that it does not answer, such as IPv6 ones.
+    private static let firstAddressNanoseconds: Int64 = 2_000_000_000
+
+    /// Connects to the first of a host's addresses that accepts the connection. `isWanted` is called ten times a second during the
+    /// wait.
+    /// - Parameter limit: for the last address.
+    /// - Returns: nil if `isWanted` became false.
+    /// - Throws: the failure of the last address.
     static func connected(
+        to addresses: [NetworkAddress], withinNanoseconds limit: Int64, while isWanted: () -> Bool
+    ) throws(NetworkFailure) -> Connection? {
+        for address in addresses.dropLast() {
+            do throws(NetworkFailure) {
+                guard
+                    let socket = try connected(
+                        to: address, withinNanoseconds: min(limit, firstAddressNanoseconds),
+                        while: isWanted)
+                else { return nil }
+                return Connection(socket: socket, address: address)
+            } catch {
+                continue
+            }
+        }
+        guard let address = addresses.last,
+            let socket = try connected(to: address, withinNanoseconds: limit, while: isWanted)
+        else { return nil }
+        return Connection(socket: socket, address: address)
+    }
+
+    private static func connected(
         to address: NetworkAddress, withinNanoseconds limit: Int64, while isWanted: () -> Bool
     ) throws(NetworkFailure) -> NetworkSocket? {
         let own = try open(address.family, SOCK_STREAM)

@@ -43,7 +43,6 @@ package struct PacketWindow: Sendable {
     private var held: [Ordered] = []
     /// A packet outside the window, or of another source: if the next one follows it, the sequence numbers have restarted.
     private var stray: (packet: RTPPacket, arrival: Int64)?
-    private var hasRestarted = false
     /// Duplicates, and packets that arrived after they were declared lost.
     package private(set) var unused = 0
 
