@@ -99,6 +99,8 @@ struct AgentCommand: ParsableCommand {
                 throw Failure(line, exitStatus: ExitStatus.refused)
             case .failed(let line): throw Failure(line)
             }
+        } catch CaptureError.stopped {
+            try service.leave("\(CaptureError.stopped)")
         } catch let error as CaptureError {
             if case .settings(let text) = error { throw UsageError(text) }
             throw Failure("\(error)")

@@ -12,12 +12,15 @@ package enum CaptureError: Error, Hashable, CustomStringConvertible {
     case heldHere(String)
     /// An encoder or decoder that cannot be opened.
     case codec(String)
+    /// The capture was stopped before it began.
+    case stopped
 
     package var description: String {
         switch self {
         case .settings(let text), .source(let text), .login(let text), .heldHere(let text),
             .codec(let text):
             text
+        case .stopped: "stopped before the capture began: nothing was recorded"
         }
     }
 

@@ -124,7 +124,7 @@ protocol CaptureInputKind: Hashable, Sendable {
 
     /// Opens the input and encoders.
     func open(
-        _ plan: PipelinePlan, _ shared: SharedPipeline
+        _ plan: PipelinePlan, _ opening: PipelineOpening
     ) throws(CaptureError) -> any CapturePipeline
     /// A device that can be opened only once, the same for all of its names; nil: none. Searches it.
     var device: String? { get }

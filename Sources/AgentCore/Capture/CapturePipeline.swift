@@ -29,6 +29,16 @@ protocol CapturePipeline: AnyObject, Sendable {
 /// Opens the pipeline of a preview of another source's pictures.
 typealias SharedPipeline = (CaptureSettings) throws(CaptureError) -> any CapturePipeline
 
+/// The surroundings in which a pipeline is opened.
+struct PipelineOpening {
+    /// For a preview of another source's pictures. By default, there is no such source.
+    var shared: SharedPipeline = { (_: CaptureSettings) throws(CaptureError) in
+        throw .settings("'small' makes a preview of a source's pictures: use --preview small")
+    }
+    /// Whether a blocking opening is to end with ``CaptureError/stopped``. Called several times a second.
+    var isStopping: () -> Bool = { false }
+}
+
 extension CapturePipeline {
     var notes: [String] { [] }
     var details: [String] { [] }

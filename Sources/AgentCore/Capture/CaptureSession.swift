@@ -83,12 +83,15 @@ package final class CaptureSession: Sendable {
     func open(
         _ plan: PipelinePlan, patience: Duration? = .seconds(3)
     ) throws(CaptureError) -> any CapturePipeline {
-        guard let watched else { return try plan.open() }
-        return try plan.open { (settings) throws(CaptureError) in
-            try PreviewPipeline(
-                watched, settings, patience: patience, clock: hub.clock,
-                isStopping: { hub.isStopping })
+        var opening = PipelineOpening(isStopping: { [hub] in hub.isStopping })
+        if let watched {
+            opening.shared = { [hub] (settings) throws(CaptureError) in
+                try PreviewPipeline(
+                    watched, settings, patience: patience, clock: hub.clock,
+                    isStopping: { hub.isStopping })
+            }
         }
+        return try plan.open(opening)
     }
 
     /// Requests the end of the capture: encoders are flushed, then the sink is notified. Returns at once, and may be called from the

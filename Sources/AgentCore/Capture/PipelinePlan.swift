@@ -18,16 +18,9 @@ struct PipelinePlan: Hashable, Sendable {
 
     /// Opens source and encoders.
     func open(
-        shared: SharedPipeline = Self.noPictures
+        _ opening: PipelineOpening = PipelineOpening()
     ) throws(CaptureError) -> any CapturePipeline {
-        try input.kind.open(self, shared)
-    }
-
-    /// Refuses a preview of shared pictures where no source shares any.
-    private static func noPictures(
-        _ settings: CaptureSettings
-    ) throws(CaptureError) -> any CapturePipeline {
-        throw .settings("'small' makes a preview of a source's pictures: use --preview small")
+        try input.kind.open(self, opening)
     }
 
     /// Whether a pipeline of this plan can be kept for the other one: only settings that can be changed during a capture differ.

@@ -280,6 +280,8 @@ package final class AgentGroup: Sendable {
                 return .ended
             case .refused(let line, isKept: false), .failed(let line): return .failed(line)
             }
+        } catch CaptureError.stopped {
+            return .ended
         } catch CaptureError.login(let line) {
             return .failed(line, isLoginRefused: true)
         } catch {

@@ -272,7 +272,8 @@ import Wire
         {
             stand.output.waitUntil(stand.arrival(index))
             trouble.update(
-                [stand.track], failure, state, now: stand.arrival(index),
+                [stand.track], failure, state, hasReconnected: index > 100,
+                now: stand.arrival(index),
                 startNanoseconds: stand.start)
             return trouble.present
         }

@@ -18,7 +18,7 @@ struct ALSAInput: CaptureInputKind {
     }
 
     func open(
-        _ plan: PipelinePlan, _ shared: SharedPipeline
+        _ plan: PipelinePlan, _ opening: PipelineOpening
     ) throws(CaptureError) -> any CapturePipeline {
         try AudioDevicePipeline(alsa: argument, settings: plan.settings)
     }

@@ -25,7 +25,7 @@ struct V4L2Input: CaptureInputKind {
     }
 
     func open(
-        _ plan: PipelinePlan, _ shared: SharedPipeline
+        _ plan: PipelinePlan, _ opening: PipelineOpening
     ) throws(CaptureError) -> any CapturePipeline {
         try CameraPipeline(v4l2: argument, settings: plan.settings, clock: MonotonicClock())
     }

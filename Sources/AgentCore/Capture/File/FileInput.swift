@@ -42,7 +42,7 @@ struct FileInput: CaptureInputKind {
     }
 
     func open(
-        _ plan: PipelinePlan, _ shared: SharedPipeline
+        _ plan: PipelinePlan, _ opening: PipelineOpening
     ) throws(CaptureError) -> any CapturePipeline {
         try FilePipeline(path: path, kinds: plan.kinds, settings: plan.settings)
     }

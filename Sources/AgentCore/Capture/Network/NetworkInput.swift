@@ -62,7 +62,7 @@ struct NetworkInput: CaptureInputKind {
     }
 
     func open(
-        _ plan: PipelinePlan, _ shared: SharedPipeline
+        _ plan: PipelinePlan, _ opening: PipelineOpening
     ) throws(CaptureError) -> any CapturePipeline {
         let settings = plan.settings
         return try NetworkPipeline(
@@ -70,6 +70,6 @@ struct NetworkInput: CaptureInputKind {
                 url: url, login: settings.cameraLogin, transport: settings.cameraTransport,
                 trust: settings.cameraTrust, kinds: plan.kinds, agent: "tributary-agent"),
             isSoundNeeded: settings.audio == CaptureInput(self) && !settings.isAudioOptional,
-            settings: settings)
+            settings: settings, isStopping: opening.isStopping)
     }
 }

@@ -7,7 +7,7 @@ import RTSP
 /// After a loss, pictures are dropped up to the next one at which decoding can start.
 final class NetworkPictures: NetworkTrack {
     let kind = TrackKind.video
-    let text: String
+    private(set) var text: String
     var times: UnitTimes
     var progress: NetworkProgress
     var reports: [CameraReport] = []
@@ -220,6 +220,7 @@ final class NetworkPictures: NetworkTrack {
         stamp(&sample, timed.unit, clockRate: clockRate)
         progress.record(sample, output)
         if let format = result.newFormat {
+            text = CaptureDescription.copiedVideo(try Self.track(format), format)
             output.formatChanged(oriented(format))
         } else if isUnannounced, sample.flags.contains(.keyframe) {
             output.formatChanged(format)

@@ -2,13 +2,13 @@ import Devices
 import Encoding
 import Media
 import RTSP
+import Synchronization
 
 /// Records a network camera, and reconnects after interruptions.
 // @unchecked: see CapturePipeline.
 final class NetworkPipeline: CapturePipeline, @unchecked Sendable {
     let name = "capture network"
     let formats: [TrackFormat]
-    let descriptions: [String]
     let notes: [String]
 
     /// Timeout of a read, after which the thread checks for a stop.
@@ -54,26 +54,30 @@ final class NetworkPipeline: CapturePipeline, @unchecked Sendable {
     /// The last error of the connection.
     private var lastFailure: DeviceError?
     private var trouble = NetworkTrouble()
+    /// The camera has been opened again.
+    private var hasReconnected = false
+    /// Descriptions of the tracks, which change with their formats; `shown` is the copy of the pipeline's thread.
+    private let texts: Mutex<[String]>
+    private var shown: [String]
 
     /// Connects, and selects the tracks.
-    /// - Parameter isSoundNeeded: without sound, this fails.
+    /// - Parameters:
+    ///   - isSoundNeeded: without sound, this fails.
+    ///   - isStopping: whether to stop waiting for the camera.
     init(
-        _ request: NetworkCameraRequest, isSoundNeeded: Bool, settings: CaptureSettings
+        _ request: NetworkCameraRequest, isSoundNeeded: Bool, settings: CaptureSettings,
+        isStopping: () -> Bool
     ) throws(CaptureError) {
         self.request = request
         durationNanoseconds = settings.duration?.nanoseconds
         delayNanoseconds = settings.cameraDelay.nanoseconds
         limit = CaptureLimit(durationNanoseconds: durationNanoseconds)
-        let camera: NetworkCamera
         var tracks: [any NetworkTrack] = []
         var notes: [String] = []
         var isPlaying = false
         var early: [NetworkCameraEvent] = []
+        let camera = try Self.open(request, isStopping)
         do throws(DeviceError) {
-            guard let opened = try NetworkCamera.open(request, while: { true }) else {
-                preconditionFailure("an opening that is wanted ends with a camera or an error")
-            }
-            camera = opened
             let kinds = Set(camera.tracks.map(\.kind))
             for kind in request.kinds
             where !kinds.contains(kind) && (kind == .video || isSoundNeeded) {
@@ -93,31 +97,56 @@ final class NetworkPipeline: CapturePipeline, @unchecked Sendable {
                     continue
                 }
                 if case .video(_, nil) = description.coding { isPlaying = true }
-                tracks.append(try Self.track(description, of: camera, settings, &early))
+                guard
+                    let track = try Self.track(
+                        description, of: camera, settings, &early, isStopping)
+                else { break }
+                tracks.append(track)
             }
         } catch {
             throw CaptureError(error)
         }
+        if isStopping() { throw .stopped }
         self.tracks = tracks
         self.isPlaying = isPlaying
         self.early = early
         formats = tracks.map(\.format)
-        let transport = request.transport == .tcp ? "TCP" : "UDP"
-        descriptions = tracks.map { "\($0.text) from \(camera.summary) over \(transport)" }
+        shown = tracks.map(\.text)
+        texts = Mutex(shown)
         self.notes = notes + camera.refused.map { "\(camera.summary): \($0)" }
         state = .connected(camera)
     }
 
-    /// The recorder of a camera's track.
+    var descriptions: [String] {
+        let transport = request.transport == .tcp ? "TCP" : "UDP"
+        return texts.withLock { $0 }.map { "\($0) from \(request.url.summary) over \(transport)" }
+    }
+
+    private static func open(
+        _ request: NetworkCameraRequest, _ isStopping: () -> Bool
+    ) throws(CaptureError) -> NetworkCamera {
+        let camera: NetworkCamera?
+        do throws(DeviceError) {
+            camera = try NetworkCamera.open(request, while: { !isStopping() })
+        } catch {
+            throw CaptureError(error)
+        }
+        guard let camera else { throw .stopped }
+        return camera
+    }
+
+    /// The recorder of a camera's track; nil: the wait for its parameter sets was stopped.
     private static func track(
         _ description: CameraTrackDescription, of camera: NetworkCamera,
-        _ settings: CaptureSettings, _ early: inout [NetworkCameraEvent]
-    ) throws(DeviceError) -> any NetworkTrack {
+        _ settings: CaptureSettings, _ early: inout [NetworkCameraEvent],
+        _ isStopping: () -> Bool
+    ) throws(DeviceError) -> (any NetworkTrack)? {
         let duration = settings.duration?.nanoseconds
         let delay = settings.cameraDelay.nanoseconds
         var sent: VideoFormat?
         if case .video(let codec, nil) = description.coding {
-            sent = try sentFormat(of: camera, codec, &early)
+            sent = try sentFormat(of: camera, codec, &early, isStopping)
+            if sent == nil { return nil }
         }
         do {
             switch description.coding {
@@ -145,12 +174,15 @@ final class NetworkPipeline: CapturePipeline, @unchecked Sendable {
 
     /// Parameter sets that come with the pictures.
     /// - Parameter early: receives the picture with them, and what arrived after it.
+    /// - Returns: nil if the wait was stopped.
     private static func sentFormat(
-        of camera: NetworkCamera, _ codec: VideoCodec, _ early: inout [NetworkCameraEvent]
-    ) throws(DeviceError) -> VideoFormat {
+        of camera: NetworkCamera, _ codec: VideoCodec, _ early: inout [NetworkCameraEvent],
+        _ isStopping: () -> Bool
+    ) throws(DeviceError) -> VideoFormat? {
         camera.play()
         let end = MonotonicClock().nowNanoseconds + patienceNanoseconds
         while MonotonicClock().nowNanoseconds < end {
+            if isStopping() { return nil }
             let events = try camera.read(timeoutMilliseconds: readMilliseconds)
             for (number, event) in events.enumerated() {
                 guard case .items(.video, let items) = event else { continue }
@@ -238,8 +270,13 @@ final class NetworkPipeline: CapturePipeline, @unchecked Sendable {
         }
         trouble.update(
             tracks, state == .connected ? nil : lastFailure?.description, state,
-            now: output.nowNanoseconds, startNanoseconds: limit.startNanoseconds)
+            hasReconnected: hasReconnected, now: output.nowNanoseconds,
+            startNanoseconds: limit.startNanoseconds)
         if output.trouble != trouble.present { output.trouble = trouble.present }
+        for (index, track) in tracks.enumerated() where shown[index] != track.text {
+            shown[index] = track.text
+            texts.withLock { [shown] in $0 = shown }
+        }
     }
 
     private func read(
@@ -350,6 +387,7 @@ final class NetworkPipeline: CapturePipeline, @unchecked Sendable {
             try tracks.first { $0.kind == description.kind }?.resume(description, output)
         }
         state = .connected(camera)
+        hasReconnected = true
         camera.play()
     }
 }

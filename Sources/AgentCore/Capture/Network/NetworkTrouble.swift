@@ -11,10 +11,11 @@ struct NetworkTrouble {
 
     /// - Parameters:
     ///   - failure: the error that ended the last connection, or prevented one; nil while connected.
+    ///   - hasReconnected: whether the present connection is not the first one.
     ///   - start: start of the capture.
     mutating func update(
         _ tracks: [any NetworkTrack], _ failure: String?, _ state: CaptureTrouble.State,
-        now: Int64, startNanoseconds start: Int64
+        hasReconnected: Bool = false, now: Int64, startNanoseconds start: Int64
     ) {
         var reasons: [String] = []
         var missing: [TrackKind] = []
@@ -31,7 +32,7 @@ struct NetworkTrouble {
             }
             missing.append(track.kind)
             var reason = gap?.text ?? "the camera has sent no \(track.kind) yet"
-            if state == .connected, !track.isFlowing, gap?.isSilence == false {
+            if hasReconnected, state == .connected, !track.isFlowing, gap?.isSilence == false {
                 reason += "; connected again"
             }
             if !reasons.contains(reason) { reasons.append(reason) }

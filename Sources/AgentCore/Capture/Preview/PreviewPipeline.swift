@@ -65,9 +65,7 @@ final class PreviewPipeline: CapturePipeline, @unchecked Sendable {
             let limit = patience.map { clock.nowNanoseconds + $0.nanoseconds }
             var found: (shape: PictureShape, item: PictureBacklog.Item?)?
             while found == nil {
-                if isStopping() {
-                    throw .source("\(source) had no picture until the preview was stopped")
-                }
+                if isStopping() { throw .stopped }
                 if let limit, clock.nowNanoseconds >= limit {
                     throw .source("\(source) has no pictures to make a preview of")
                 }

@@ -49,8 +49,8 @@ struct SmallInput: CaptureInputKind {
     }
 
     func open(
-        _ plan: PipelinePlan, _ shared: SharedPipeline
+        _ plan: PipelinePlan, _ opening: PipelineOpening
     ) throws(CaptureError) -> any CapturePipeline {
-        try shared(plan.settings)
+        try opening.shared(plan.settings)
     }
 }

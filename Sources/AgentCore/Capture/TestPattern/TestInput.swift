@@ -24,7 +24,7 @@ struct TestInput: CaptureInputKind {
     }
 
     func open(
-        _ plan: PipelinePlan, _ shared: SharedPipeline
+        _ plan: PipelinePlan, _ opening: PipelineOpening
     ) throws(CaptureError) -> any CapturePipeline {
         plan.kinds == [.video]
             ? try TestPicturePipeline(plan.settings) : try TestAudioPipeline(plan.settings)
