@@ -28,7 +28,7 @@ import Testing
         return files
     }
 
-    @Test(arguments: [-150, -40, 0, 30, 150, 350] as [Int64])
+    @Test(arguments: [-700, -150, -40, 0, 30, 150, 350] as [Int64])
     func `every sample is in exactly one file, and sound is cut at the picture's time`(
         lag: Int64
     ) {
@@ -44,6 +44,8 @@ import Testing
             let sound = files.samples(segment, .audio)
             #expect(sound.allSatisfy { $0.pts >= start * 48_000 })
             if segment < 4 { #expect(sound.allSatisfy { $0.pts < (start + 2) * 48_000 }) }
+            // A file's last packet ends where the next file's first one begins.
+            #expect(sound.allSatisfy { $0.duration == 1_024 })
         }
     }
 

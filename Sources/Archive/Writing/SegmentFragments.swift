@@ -55,11 +55,13 @@ extension Segmenter {
 
     /// Writes the pending fragment, if there is one.
     /// - Parameters:
-    ///   - next: the piece that follows, which determines the duration of the last samples.
+    ///   - next: the piece that follows.
+    ///   - following: the pieces that follow, which determine the duration of the last samples; nil: `next`.
     ///   - isPause: whether no samples follow for now. Audio that ends slightly before the pictures is then extended to
     ///     their end: at a pause, some players (Chromium's HLS) wait forever for the audio of the last pictures.
     mutating func closePending(
-        next: PlannedPiece? = nil, isPause: Bool = false, into actions: inout [Action]
+        next: PlannedPiece? = nil, following: [PlannedPiece]? = nil, isPause: Bool = false,
+        into actions: inout [Action]
     ) {
         guard !pending.pieces.isEmpty, let context = pending.context, var current = segment else {
             return
@@ -75,7 +77,7 @@ extension Segmenter {
         var pieces = pending.pieces
         pending = PendingFragment()
         if !pieces.isEmpty {
-            setDurations(&pieces, next: carried + (next.map { [$0] } ?? []))
+            setDurations(&pieces, next: carried + (following ?? next.map { [$0] } ?? []))
             if isPause { prolongSound(of: &pieces) }
             if !current.isOpen {
                 let known = pieces + (next.map { [$0] } ?? [])

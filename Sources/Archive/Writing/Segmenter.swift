@@ -433,7 +433,9 @@ extension Segmenter {
         }
         // Samples after a pause do not determine the duration of the last samples before it.
         let next = isAfterPause ? nil : after.first.flatMap(inPresentFormats)
-        closePending(next: next, isPause: isAfterPause, into: &actions)
+        // Sound that was ahead of the pictures is in the next file, and follows the last packet of this one.
+        let following = carried + (next.map { [$0] } ?? [])
+        closePending(next: next, following: following, isPause: isAfterPause, into: &actions)
         if let closing { actions.append(.finish(segment: closing.number)) }
         closing = nil
         if let old = segment, old.isOpen {
