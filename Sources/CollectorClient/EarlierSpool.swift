@@ -12,12 +12,16 @@ package struct EarlierSpool {
     package var firstFormats: [TrackFormat]
     /// Formats in force after its last record.
     package var newestFormats: [TrackFormat]
-    /// The end of its last sample, nanoseconds of its epoch's clock.
-    package var endNanoseconds: Int64?
+    /// The end of each track's last sample, nanoseconds of its epoch's clock. Tracks end at different times: an encoder may hold
+    /// pictures that are earlier than recorded sound. A track without samples in the last files is missing.
+    package var ends: [TrackKind: Int64] = [:]
     package var saidGoodbye = false
     package var isTailCertain: Bool
 
-    /// Reads the oldest file's header and the newest file; nil when the spool's content cannot be determined.
+    /// The number of files, from the newest one on, that are read for the tracks' ends.
+    private static let mostFiles = 4
+
+    /// Reads the oldest file's header and the newest files; nil when the spool's content cannot be determined.
     package init?(_ spool: Spool, of shelf: SpoolSet) {
         let first = Self.read { () throws(SpoolError) in
             try shelf.firstPreamble(of: spool.generation)
@@ -45,10 +49,33 @@ package struct EarlierSpool {
             else { continue }
             if let format = record.format { newestFormats = newestFormats.replacing(format) }
             if record.kind == .goodbye { saidGoodbye = true }
-            for run in record.samples?.runs ?? [] {
-                let last = run.count - 1
-                let end = run.ptsNanoseconds(at: last) + run.durationNanoseconds(at: last)
-                endNanoseconds = max(endNanoseconds ?? end, end)
+        }
+        readEnds(newest, shelf)
+    }
+
+    /// Reads the ends of the tracks, in earlier files if the newest one has no samples of a track.
+    private mutating func readEnds(_ newest: SpoolContents, _ shelf: SpoolSet) {
+        var contents: SpoolContents? = newest
+        for _ in 0..<Self.mostFiles {
+            guard let items = contents?.items else { return }
+            var found: [TrackKind: Int64] = [:]
+            var first = sequences.upperBound
+            for item in items {
+                guard case .record(let numbers, _, let body) = item else { continue }
+                first = min(first, numbers.lowerBound)
+                for run in SpoolCoding.readable(body)?.samples?.runs ?? [] {
+                    for index in 0..<run.count {
+                        let end = run.ptsNanoseconds(at: index) + run.durationNanoseconds(at: index)
+                        found[run.track] = max(found[run.track] ?? end, end)
+                    }
+                }
+            }
+            ends.merge(found) { own, _ in own }
+            guard newestFormats.contains(where: { ends[$0.kind] == nil }),
+                first > sequences.lowerBound
+            else { return }
+            contents = Self.read { [generation] () throws(SpoolError) in
+                try shelf.contents(of: generation, at: first - 1)
             }
         }
     }

@@ -78,7 +78,7 @@ struct Delivery<Payload: SpooledPayload>: Sendable {
     private var retryAt: Int64?
     private var retryNanoseconds = Self.firstRetryNanoseconds
     /// The gap since the agent's previous run, sent with the first samples.
-    private var restart: (endNanoseconds: Int64?, text: String)?
+    private var restart: RestartGap?
     /// Time of the last change of the spool's identity.
     private var renewedAt: Int64?
     /// Time of the last repeated Hello after a refusal of the numbers.
@@ -409,11 +409,11 @@ extension Delivery {
         for earlier in senders.indices.dropLast() { senders[earlier].link.retire() }
         guard let last = lives.last else {
             // No record survived, but the source had not ended.
-            if disk.newestGenerationFound != nil { restart = (nil, Self.unknownLoss) }
+            if disk.newestGenerationFound != nil { restart = RestartGap(text: Self.unknownLoss) }
             return begin(in: .disk)
         }
         if goesOn(last) {
-            restart = (last.endNanoseconds, Self.wasNotRunning)
+            restart = RestartGap(ends: last.ends, text: Self.wasNotRunning)
             if hasOtherCollectors {
                 // A restored box would be detected only by the collector with the newest records. Another one would accept different
                 // records under the same numbers.
@@ -426,7 +426,8 @@ extension Delivery {
         }
         senders[senders.count - 1].link.retire()
         if !last.saidGoodbye || disk.newestGenerationFound ?? 0 > last.generation {
-            restart = (last.epoch == epoch ? last.endNanoseconds : nil, Self.unknownLoss)
+            restart = RestartGap(
+                ends: last.epoch == epoch ? last.ends : [:], text: Self.unknownLoss)
         }
         begin(in: .disk)
     }
@@ -871,15 +872,10 @@ extension Delivery {
 
     /// Adds the gap since the previous run before the first samples.
     private mutating func noteRestart(before batch: Batch, now: Int64) -> [Action] {
-        guard let restart else { return [] }
-        self.restart = nil
-        let first = batch.runs.times.lowerBound
-        let start = restart.endNanoseconds ?? first
-        return add(
-            Loss(
-                track: nil, cause: .restart, startNanoseconds: start,
-                durationNanoseconds: max(0, min(first - start, WireLimits.gapNanoseconds)),
-                samples: 0, text: restart.text), now: now)
+        guard var restart else { return [] }
+        let losses = restart.losses(before: batch.runs)
+        self.restart = restart.isReported ? nil : restart
+        return losses.flatMap { add($0, now: now) }
     }
 
     /// Performs a link's log actions, and returns the others.
@@ -982,7 +978,7 @@ extension Delivery {
                     track: nil, cause: .restart, startNanoseconds: start, durationNanoseconds: 0,
                     samples: 0, text: Self.putBack), now: now)
         } else {
-            restart = (nil, Self.putBack)
+            restart = RestartGap(text: Self.putBack)
         }
         for record in records { actions += keepAgain(record, now: now) }
         log.remove(old.place)

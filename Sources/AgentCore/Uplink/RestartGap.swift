@@ -1,0 +1,46 @@
+import Media
+import Wire
+
+/// The time between the agent's previous run and this one, of which samples are missing.
+///
+/// Tracks end and begin at different times, so each has a gap of its own. The gap of a track is known with its first sample.
+struct RestartGap {
+    /// The ends of the tracks whose gap is not reported yet.
+    private var ends: [TrackKind: Int64]
+    /// Whether the ends of several tracks are known.
+    private let isByTrack: Bool
+    private let text: String
+    private(set) var isReported = false
+
+    /// - Parameter ends: the end of each track in the previous run, nanoseconds; empty: unknown.
+    init(ends: [TrackKind: Int64] = [:], text: String) {
+        self.ends = ends
+        isByTrack = ends.count > 1
+        self.text = text
+    }
+
+    /// The gaps before the first samples of tracks.
+    mutating func losses(before runs: [SampleRun]) -> [Loss] {
+        guard isByTrack else {
+            isReported = true
+            let first = runs.times.lowerBound
+            return [loss(of: nil, from: ends.values.first ?? first, to: first)]
+        }
+        var losses: [Loss] = []
+        for track in TrackKind.allCases {
+            let own = runs.filter { $0.track == track }
+            guard let end = ends[track], !own.isEmpty else { continue }
+            ends[track] = nil
+            losses.append(loss(of: track, from: end, to: own.times.lowerBound))
+        }
+        isReported = ends.isEmpty
+        return losses
+    }
+
+    private func loss(of track: TrackKind?, from start: Int64, to end: Int64) -> Loss {
+        Loss(
+            track: track, cause: .restart, startNanoseconds: start,
+            durationNanoseconds: max(0, min(end - start, WireLimits.gapNanoseconds)), samples: 0,
+            text: text)
+    }
+}
