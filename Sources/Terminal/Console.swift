@@ -1,4 +1,3 @@
-import Files
 import Glibc
 package import Logging
 import Synchronization
@@ -8,7 +7,8 @@ import Synchronization
 /// In the format ``LogFormat/json`` every line is an object, and there is no progress line. Where standard error is connected to the
 /// systemd journal, lines begin with their priority (sd-daemon(3)): `<4>` is a warning.
 ///
-/// Serialises log lines and the progress line, which come from different threads.
+/// Serialises log lines and the progress line, which come from different threads. Writing does not wait for the reader
+/// (``LogOutlet``).
 package final class Console: Sendable {
     private struct State {
         var progress = ""
@@ -16,6 +16,7 @@ package final class Console: Sendable {
 
     private let state = Mutex(State())
     private let descriptor: Int32
+    private let outlet: LogOutlet
     private let format: LogFormat
     private let isJournal: Bool
     /// Whether the progress line is shown: only on a terminal.
@@ -28,6 +29,7 @@ package final class Console: Sendable {
         descriptor: Int32 = 2, format: LogFormat = .ofThisProcess, isJournal: Bool? = nil
     ) {
         self.descriptor = descriptor
+        outlet = descriptor == 2 ? .standardError : LogOutlet(descriptor)
         self.format = format
         self.isJournal = isJournal ?? JournalStream.isConnected(descriptor)
         isTerminal = format == .text && isatty(descriptor) == 1
@@ -67,7 +69,7 @@ package final class Console: Sendable {
         guard isTerminal else { return }
         state.withLock { state in
             state.progress = text
-            write("\r\u{1B}[K" + clipped(text))
+            write("\r\u{1B}[K" + clipped(text), isTransient: true)
         }
     }
 
@@ -87,8 +89,12 @@ package final class Console: Sendable {
         return String(text.prefix(Int(size.ws_col) - 1))
     }
 
-    private func write(_ text: String) {
-        var text = text
-        text.withUTF8 { _ = Descriptor.write(descriptor, UnsafeRawBufferPointer($0)) }
+    private func write(_ text: String, isTransient: Bool = false) {
+        outlet.write(text, isTransient: isTransient) { [format, isJournal] count in
+            let entry = LogEntry(
+                .warning, "\(count) lines omitted: the reader of the log did not keep up")
+            let prefix = isJournal ? "<\(entry.priority)>" : ""
+            return prefix + (format == .json ? entry.json : entry.text) + "\n"
+        }
     }
 }

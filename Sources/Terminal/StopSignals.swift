@@ -39,9 +39,11 @@ package final class StopSignals: Sendable {
 package final class ReloadSignal: Sendable {
     private let watch: SignalWatch
 
-    /// - Parameter reload: called on its own queue, once for each request.
+    /// - Parameter reload: called on a queue of its own, once for each request. It may read files whose disk does not respond; stop
+    ///   requests do not wait for it.
     package init(_ reload: @escaping @Sendable () -> Void) {
-        watch = SignalWatch([SIGHUP]) { _ in reload() }
+        let queue = DispatchQueue(label: "reload")
+        watch = SignalWatch([SIGHUP]) { _ in queue.async { reload() } }
     }
 }
 
