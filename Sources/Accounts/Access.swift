@@ -57,6 +57,8 @@ package final class Access: Sendable {
 
     /// Minimum interval of checks of the file of accounts.
     private static let lookNanoseconds: Int64 = 1_000_000_000
+    /// Maximum wait of a request for such a read.
+    private static let readMilliseconds = 200
     /// Maximum length of an `Authorization` header with a token, bytes: `Bearer`, spaces and the token.
     private static let maximumAuthorizationBytes = 256
     /// `Link` and an address.
@@ -74,6 +76,8 @@ package final class Access: Sendable {
         var mark: SmallFile.Mark?
         /// Monotonic, nanoseconds.
         var nextLook: Int64
+        /// A read is in progress.
+        var isReading = false
         /// Already reported.
         var flaw: AccessError?
         var limiter = LogInLimiter()
@@ -446,15 +450,27 @@ package final class Access: Sendable {
 
     // MARK: The file of accounts
 
+    /// Reads the accounts again when that is due. The read has a thread of its own, because the file's disk may not respond: requests
+    /// use the previous accounts then.
     private func refresh(_ accounts: AccountFiles, _ now: AccessTime) {
         let time = now.monotonicNanoseconds
-        // Other threads use the previous accounts during the read.
         let (isDue, mark) = state.withLock { state -> (Bool, SmallFile.Mark?) in
-            guard time >= state.nextLook else { return (false, nil) }
+            guard time >= state.nextLook, !state.isReading else { return (false, nil) }
             state.nextLook = time + Self.lookNanoseconds
+            state.isReading = true
             return (true, state.mark)
         }
         guard isDue else { return }
+        let isRead = Semaphore(value: 0)
+        NamedThread.start("accounts") { [self] in
+            read(accounts, mark)
+            state.withLock { $0.isReading = false }
+            isRead.signal()
+        }
+        _ = isRead.wait(milliseconds: Self.readMilliseconds)
+    }
+
+    private func read(_ accounts: AccountFiles, _ mark: SmallFile.Mark?) {
         do throws(AccessError) {
             if let mark, SmallFile.Mark(of: accounts.file.path) == mark { return }
             let content = try accounts.file.read()

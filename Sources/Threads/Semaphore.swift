@@ -48,6 +48,12 @@ package final class Semaphore: @unchecked Sendable {
         pthread_mutex_unlock(mutex)
     }
 
+    /// Blocks until there is a signal, or for this time.
+    /// - Returns: whether there was a signal.
+    package func wait(milliseconds: Int) -> Bool {
+        wait(timeout: .now() + .milliseconds(milliseconds)) == .success
+    }
+
     /// Blocks until there is a signal, or until a deadline of the monotonic clock.
     package func wait(timeout deadline: DispatchTime) -> DispatchTimeoutResult {
         guard deadline != .distantFuture else {

@@ -9,10 +9,15 @@ import Threads
 import Trust
 import Wire
 
-/// Authenticates connections by key, on its own thread: answers libzmq's ZAP requests and watches the key files.
+/// Authenticates connections by key: answers libzmq's ZAP requests on its own thread, and reads the key files on another one, because
+/// their disk may not respond.
 final class KeyAuthenticator: Sendable {
     /// Interval of checks of the key files.
     private static let lookMilliseconds = 1_000
+    /// A read of the key files that takes longer is logged.
+    private static let slowReadNanoseconds: Int64 = 5_000_000_000
+    /// Maximum wait for the thread of the key files when closing.
+    private static let closeMilliseconds = 1_000
 
     /// The purpose of the connections that it authenticates.
     enum Purpose: Hashable {
@@ -34,6 +39,8 @@ final class KeyAuthenticator: Sendable {
         var opening: Result<Void, MessagingError>?
         /// See ``KeyAuthenticator/fail(with:)``.
         var fault: MessagingError?
+        /// Begin of the present read of the key files, on the monotonic clock; nil: none.
+        var readingSince: Int64?
         /// Boxes that request a key of their own, at most one per connection; and the results of earlier requests.
         var enrolments: [Enrolment] = []
         var enrolled: [(peer: PeerID, outcome: CollectorLink.EnrolmentOutcome)] = []
@@ -58,6 +65,9 @@ final class KeyAuthenticator: Sendable {
     private let isClosing = Atomic(false)
     private let opened = Semaphore(value: 0)
     private let thread = JoinableThread()
+    /// Wakes the thread of the key files.
+    private let filesDue = Semaphore(value: 0)
+    private let filesEnded = Semaphore(value: 0)
 
     init(
         keys: LinkSecurity.Collector, for purpose: Purpose = .writing, counters: RefusalCounters,
@@ -82,8 +92,9 @@ final class KeyAuthenticator: Sendable {
             throw .cannotAdmit(reason: "\(error)")
         }
         let watching = watch
+        NamedThread.start("key files") { [self] in followFiles(watching) }
         thread.start(purpose == .writing ? "authenticator" : "feed keys") { [self] in
-            run(in: context, watching)
+            run(in: context)
             // No connection is admitted without this thread, whatever ended it.
             if !isClosing.load(ordering: .acquiring) { shut("its thread has ended") }
             changed()
@@ -112,11 +123,13 @@ final class KeyAuthenticator: Sendable {
         }
     }
 
-    /// Ends the thread. The sockets that use it must be closed already.
+    /// Ends the threads. The sockets that use them must be closed already. A read of the key files that does not end is abandoned.
     func close() {
         isClosing.store(true, ordering: .releasing)
         wakeUp.signal()
+        filesDue.signal()
         thread.join()
+        _ = filesEnded.wait(milliseconds: Self.closeMilliseconds)
     }
 
     /// Makes the thread end as if libzmq had reported this fault: for tests, which cannot make libzmq report it.
@@ -168,7 +181,7 @@ final class KeyAuthenticator: Sendable {
     /// Exchanges a one-time key for a box's own key; the result is fetched with ``takeEnrolled()``.
     func enrol(_ enrolment: Enrolment) {
         state.withLock { $0.enrolments.append(enrolment) }
-        wakeUp.signal()
+        filesDue.signal()
     }
 
     /// The results of enrolments since the last call.
@@ -183,10 +196,37 @@ final class KeyAuthenticator: Sendable {
     /// Seconds since 1970.
     static func now() -> Int64 { SystemClock.utc.nowNanoseconds / 1_000_000_000 }
 
-    // MARK: The thread
+    // MARK: The threads
 
-    private func run(in context: Context, _ watching: AgentWatch) {
+    private func followFiles(_ watching: AgentWatch) {
         var watch = watching
+        while !isClosing.load(ordering: .acquiring) {
+            _ = filesDue.wait(milliseconds: Self.lookMilliseconds)
+            if isClosing.load(ordering: .acquiring) { break }
+            state.withLock { $0.readingSince = Instant.now().monotonic }
+            enrolAll(&watch)
+            look(&watch)
+            state.withLock { $0.readingSince = nil }
+        }
+        filesEnded.signal()
+    }
+
+    /// Logs once that a read of the key files does not end.
+    private func reportSlowRead(_ isReported: inout Bool) {
+        guard let since = state.withLock({ $0.readingSince }) else {
+            isReported = false
+            return
+        }
+        guard !isReported, Instant.now().monotonic - since >= Self.slowReadNanoseconds else {
+            return
+        }
+        isReported = true
+        logger.error(
+            "cannot read the key files: their disk does not respond; the last known keys remain in force"
+        )
+    }
+
+    private func run(in context: Context) {
         do throws(MessagingError) {
             let authenticator: Authenticator
             do throws(MessagingError) {
@@ -201,17 +241,13 @@ final class KeyAuthenticator: Sendable {
             _ = poller.add(authenticator)
             _ = poller.add(descriptor: wakeUp.descriptor)
             var gate = LogRateLimit()
-            var nextLook = Instant.now().monotonic
+            var isSlowReadReported = false
             while !isClosing.load(ordering: .acquiring) {
                 _ = try poller.wait(milliseconds: Self.lookMilliseconds)
                 wakeUp.drain()
                 if let fault = state.withLock({ $0.fault }) { throw fault }
                 while try authenticator.answerNext({ answer($0, &gate) }) {}
-                enrolAll(&watch)
-                let now = Instant.now().monotonic
-                guard now >= nextLook else { continue }
-                nextLook = now + Int64(Self.lookMilliseconds) * 1_000_000
-                look(&watch)
+                reportSlowRead(&isSlowReadReported)
             }
         } catch {
             // No further connection is admitted. The collector ends if this authenticated agents, so that its
