@@ -16,13 +16,18 @@ package final class ReplayControl: Sendable {
     /// Ends the replay's waits.
     let wakeUp: WakeUp
     private let requests: Mutex<Requests>
+    private let stopping: @Sendable () -> Void
     private let abandoning: @Sendable () -> Void
     private let statusNow = Mutex(ReplayStatus())
 
-    /// - Parameter abandoning: called by ``abandon()`` on its caller's thread, to cancel blocking calls.
+    /// - Parameters:
+    ///   - stopping: called by ``stop()`` on its caller's thread, to limit blocking calls.
+    ///   - abandoning: called by ``abandon()`` on its caller's thread, to cancel blocking calls.
     package init(
-        startsPaused: Bool, abandoning: @escaping @Sendable () -> Void = {}
+        startsPaused: Bool, stopping: @escaping @Sendable () -> Void = {},
+        abandoning: @escaping @Sendable () -> Void = {}
     ) throws(ReplayError) {
+        self.stopping = stopping
         self.abandoning = abandoning
         requests = Mutex(Requests(isPaused: startsPaused))
         do throws(MessagingError) {
@@ -33,7 +38,10 @@ package final class ReplayControl: Sendable {
     }
 
     /// Requests the end of the replay; sent samples are completed.
-    package func stop() { change { $0.isStopping = true } }
+    package func stop() {
+        change { $0.isStopping = true }
+        stopping()
+    }
 
     /// Ends the replay without waiting for acknowledgements.
     package func abandon() {

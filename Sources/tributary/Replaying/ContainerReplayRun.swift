@@ -1,5 +1,6 @@
 import Archive
 import Containers
+import Dispatch
 import Encoding
 import ExportCore
 import JSON
@@ -55,6 +56,9 @@ struct ContainerTarget {
 
 /// `tributary replay --to FILE|-|URL`: a recording in a container.
 enum ContainerReplayRun {
+    /// Time after a stop for the end of the output: a server may accept nothing.
+    private static let stopGrace = DispatchTimeInterval.seconds(3)
+
     static func run(_ input: ReplayInput, _ command: ReplayCommand, console: Console) throws {
         guard let target = ContainerTarget(command.to) else {
             throw UsageError("--to \(StreamURL.name(command.to)) is not a destination")
@@ -84,7 +88,14 @@ enum ContainerReplayRun {
         let speed = command.speed ?? (target.isFile ? .unlimited : .normal)
         do {
             let cancellation = Cancellation()
-            let control = try ReplayControl(startsPaused: command.paused) { cancellation.cancel() }
+            let control = try ReplayControl(
+                startsPaused: command.paused,
+                stopping: {
+                    // A server may accept nothing, so that the end of the output cannot be written.
+                    DispatchQueue.global().asyncAfter(deadline: .now() + Self.stopGrace) {
+                        cancellation.cancel()
+                    }
+                }, abandoning: { cancellation.cancel() })
             var settings = ContainerReplay.Settings(
                 destination: target.destination, format: target.format, speed: speed,
                 loops: command.loop, from: input.window.from, until: input.window.until)
