@@ -125,6 +125,7 @@ struct CollectorEngine {
     ) {
         var linkSettings = CollectorLinkSettings(software: settings.software)
         linkSettings.budgets = settings.agentBudgets
+        if let most = settings.maximumSources { linkSettings.maximumSources = most }
         linkSettings.name = settings.name
         linkSettings.mirrored = settings.release.needsTwoCollectors
         link = CollectorLink(settings: linkSettings)

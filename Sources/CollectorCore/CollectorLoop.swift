@@ -73,7 +73,8 @@ struct CollectorLoop {
                 idleFragmentNanoseconds: Self.idleFragmentNanoseconds,
                 idleTimeoutNanoseconds: settings.changeable.idleTimeoutNanoseconds,
                 takenNames: archive.sessionNames, software: settings.software, name: settings.name,
-                isOnSite: services.site != nil, release: settings.release),
+                isOnSite: services.site != nil, release: settings.release,
+                maximumSources: DescriptorBudget().sources),
             recovered: archive.recovered,
             host: .current(), at: .now())
         follow()

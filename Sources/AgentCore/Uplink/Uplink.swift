@@ -241,10 +241,28 @@ package final class Uplink: Sendable {
 
     /// Blocks until everything is persisted, or sending has ended.
     package func wait() -> UplinkOutcome {
-        ended.wait()
+        while !ended.wait(milliseconds: Self.waitMilliseconds) {
+            if let stuck = outcome.withLock({ $0 }) { return stuck }
+            guard isStuck else { continue }
+            let path = settings.spool.map { " in \($0.path)" } ?? ""
+            let line =
+                "the spool\(path) does not respond: samples that are not on its disk are lost"
+            logger.error("\(line); ending without it")
+            outcome.withLock { $0 = $0 ?? .failed(line) }
+        }
         ended.signal()
         return outcome.withLock { $0 } ?? .complete
     }
+
+    /// Whether the uplink's thread is blocked, by a disk that does not respond: otherwise it ends at the deadline of a stop.
+    private var isStuck: Bool {
+        guard let deadline = inbox.withLock({ $0.deadline }) else { return false }
+        return MonotonicClock().nowNanoseconds
+            >= deadline.clampedAdding(Self.stuckNanoseconds)
+    }
+    private static let waitMilliseconds = 250
+    /// Time after the deadline of a stop.
+    private static let stuckNanoseconds: Int64 = 5_000_000_000
 
     /// Stops sending after a delay; ``wait()`` then returns with the amount that is not durable.
     package func abandon(after delay: Duration) {

@@ -6,11 +6,6 @@ import Wire
 /// Tracks the connections of the collector's socket from the moment they are accepted, and closes those that exceed the limits.
 /// Belongs to the receiving thread.
 struct ConnectionTracker: ~Copyable {
-    /// Maximum number of connections: the agents that the protocol allows, with two connections each, and a reserve for
-    /// reconnects.
-    private static let maximumConnections = 2 * 4_096 + 512
-    /// Maximum share of descriptors for connections: the rest is for files.
-    private static let shareOfDescriptors = 0.5
     /// Connections of a key per source that it may write: an agent has two.
     private static let connectionsPerSource = 2
     /// Additional connections per key: after a reconnect, the old connections end after the new ones begin.
@@ -38,10 +33,7 @@ struct ConnectionTracker: ~Copyable {
         self.watch = watch
         monitor = try ConnectionMonitor(of: socket, in: context)
         self.logger = logger
-        let descriptors = DescriptorLimit.raise(to: 4 * Self.maximumConnections)
-        limits = ConnectionLimits(
-            maximumConnections: min(
-                Self.maximumConnections, Int(Double(descriptors) * Self.shareOfDescriptors)))
+        limits = ConnectionLimits(maximumConnections: DescriptorBudget().connections)
     }
 
     func watch(with poller: inout Poller) -> Poller.Token { poller.add(monitor) }

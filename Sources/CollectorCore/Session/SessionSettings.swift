@@ -32,6 +32,8 @@ struct SessionSettings: Sendable {
     var budgets = SourceBudgets()
     /// Limits on the requests of one agent.
     var agentBudgets = CollectorBudgets()
+    /// Maximum number of known sources; nil: the protocol's.
+    var maximumSources: Int?
 }
 
 extension SessionSettings {

@@ -37,7 +37,9 @@ extension CollectorLink {
         }
         guard makeRoom(for: hello, durable) else {
             return putOff(
-                peer, "\(settings.maximumSources) sources are known, the most allowed",
+                peer,
+                "\(settings.maximumSources) sources are known, the most allowed; a higher limit of open files at the "
+                    + "collector (LimitNOFILE, ulimit -n) allows more",
                 address: message.address, now: now, durable: durable)
         }
         let holders = holders(contesting: hello, from: peer)
