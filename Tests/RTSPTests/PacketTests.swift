@@ -3,10 +3,12 @@ import Testing
 @testable import RTSP
 
 @Suite struct PacketTests {
-    private func packet(_ sequence: UInt16, source: UInt32 = 1) -> RTPPacket {
+    private func packet(
+        _ sequence: UInt16, at timestamp: UInt32 = 0, source: UInt32 = 1
+    ) -> RTPPacket {
         RTPPacket(
-            payloadType: 96, marker: false, sequence: sequence, timestamp: 0, source: source,
-            payload: [1])
+            payloadType: 96, marker: false, sequence: sequence, timestamp: timestamp,
+            source: source, payload: [1])
     }
 
     @Test func `a packet is the same when written and read again`() throws {
@@ -133,6 +135,89 @@ import Testing
         let new = window.add(packet(40_001), arrivalNanoseconds: 4)
         #expect(numbers(new) == [40_000, 40_001])
         #expect(new.map(\.loss) == [.restart, nil])
+    }
+
+    @Test func `packets of the sequence between stray ones are no restart`() {
+        var window = PacketWindow(waitNanoseconds: 0)
+        for number in 0..<20 as Range<UInt16> {
+            let own = window.add(packet(10 + number), arrivalNanoseconds: Int64(number))
+            #expect(own.map(\.loss) == [nil])
+            let stray = packet(30_000 + number, source: 2)
+            #expect(window.add(stray, arrivalNanoseconds: Int64(number)).isEmpty)
+        }
+    }
+
+    @Test(arguments: [1, 300, 1_000] as [UInt16])
+    func `over TCP lower numbers with newer timestamps are a restart`(last: UInt16) {
+        var window = PacketWindow(waitNanoseconds: 0)
+        for number in 0...last {
+            _ = window.add(
+                packet(number, at: UInt32(number)), arrivalNanoseconds: Int64(number))
+        }
+        var given: [PacketWindow.Ordered] = []
+        for number in 0..<5 as Range<UInt16> {
+            let time = UInt32(last) + 1 + UInt32(number)
+            given += window.add(packet(number, at: time), arrivalNanoseconds: Int64(time))
+        }
+        #expect(numbers(given) == [0, 1, 2, 3, 4])
+        #expect(given.map(\.loss) == [.restart, nil, nil, nil, nil])
+        #expect(given.map(\.arrivalNanoseconds) == given.map { Int64($0.packet.timestamp) })
+        #expect(window.unused == 0)
+    }
+
+    @Test(arguments: [0, 100] as [Int64])
+    func `numbers and timestamps that begin anew together are a restart`(wait: Int64) {
+        var window = PacketWindow(waitNanoseconds: wait)
+        for number in 0..<500 as Range<UInt16> {
+            _ = window.add(packet(number, at: UInt32(number)), arrivalNanoseconds: Int64(number))
+        }
+        var given: [PacketWindow.Ordered] = []
+        for number in 0..<100 as Range<UInt16> {
+            given += window.add(
+                packet(number, at: UInt32(number)), arrivalNanoseconds: 500 + Int64(number))
+        }
+        #expect(numbers(given) == Array(0..<100))
+        #expect(given.first?.loss == .restart)
+    }
+
+    @Test(arguments: [0, 100] as [Int64])
+    func `packets that are repeated or late are no restart`(wait: Int64) {
+        var window = PacketWindow(waitNanoseconds: wait)
+        var given: [PacketWindow.Ordered] = []
+        for number in [0, 1, 2, 3, 4, 5, 2, 3, 4, 5, 6, 7, 8, 5, 6, 7, 9] as [UInt16] {
+            given += window.add(packet(number, at: UInt32(number)), arrivalNanoseconds: 0)
+        }
+        #expect(numbers(given) == Array(0..<10))
+        #expect(given.allSatisfy { $0.loss == nil })
+        #expect(window.unused == 7)
+    }
+
+    @Test func `over UDP lower numbers with newer timestamps are a restart, in any order`() {
+        var window = PacketWindow(waitNanoseconds: 100)
+        for number in 0...300 as ClosedRange<UInt16> {
+            _ = window.add(packet(number, at: UInt32(number)), arrivalNanoseconds: Int64(number))
+        }
+        var given: [PacketWindow.Ordered] = []
+        // Two pictures of two packets each, then others.
+        for (number, picture) in [(1, 0), (0, 0), (3, 1), (2, 1), (4, 2), (6, 3), (5, 3)] {
+            given += window.add(
+                packet(UInt16(number), at: 301 + UInt32(picture)), arrivalNanoseconds: 400)
+        }
+        #expect(numbers(given) == Array(0...6))
+        #expect(given.map(\.loss) == [.restart] + [PacketLoss?](repeating: nil, count: 6))
+    }
+
+    @Test func `over UDP late packets of a picture presented after others are no restart`() {
+        var window = PacketWindow(waitNanoseconds: 100)
+        // An I picture and the B pictures after the lost P picture.
+        _ = window.add(packet(0, at: 0), arrivalNanoseconds: 0)
+        _ = window.add(packet(4, at: 1), arrivalNanoseconds: 10)
+        #expect(numbers(window.next(now: 110)) == [4])
+        for number in 1...3 as ClosedRange<UInt16> {
+            #expect(window.add(packet(number, at: 3), arrivalNanoseconds: 120).isEmpty)
+        }
+        #expect(window.add(packet(5, at: 2), arrivalNanoseconds: 130).map(\.loss) == [nil])
+        #expect(window.unused == 3)
     }
 
     @Test func `another source counts anew`() {

@@ -46,6 +46,51 @@ import Testing
         #expect(try lost([1, 2, -20_001, -20_002, 20_004], of: track) == [.restart])
     }
 
+    @Test(arguments: tracks, [true, false])
+    func `packets of another payload type and source take no part`(
+        track: String, isFirst: Bool
+    ) throws {
+        let media = try SessionDescription(parsing: Array(track.utf8)).media[0]
+        let description = try CameraTrackDescription(media)
+        var receiver = TrackReceiver(description, waitNanoseconds: 0)
+        var items: [DepacketizedItem] = []
+        func send(_ number: UInt16, type: UInt8, source: UInt32) {
+            let packet = RTPPacket(
+                payloadType: type, marker: true, sequence: number,
+                timestamp: UInt32(number) * 3_600, source: source, payload: [0x41, 0x9A, 1, 2])
+            items += receiver.receive(packet.bytes, arrivalNanoseconds: Int64(number)) ?? []
+        }
+        // Two in a row, with numbers that follow each other.
+        for number in 0..<40 as Range<UInt16> {
+            if isFirst { send(1_000 + number, type: 107, source: 99) }
+            send(number, type: description.payloadType, source: 1)
+            if number % 2 == 1 {
+                for index in 0..<2 as Range<UInt16> {
+                    send(2 * number + index, type: 107, source: 99)
+                }
+            }
+        }
+        items += receiver.finish()
+        #expect(items.allSatisfy { if case .unit = $0 { true } else { false } })
+        #expect(items.count == 40)
+        #expect(receiver.source == 1)
+    }
+
+    @Test func `after a restart the count of lost packets begins anew`() throws {
+        let media = try SessionDescription(parsing: Array(Self.tracks[0].utf8)).media[0]
+        let description = try CameraTrackDescription(media)
+        var receiver = TrackReceiver(description, waitNanoseconds: 0)
+        for (time, number) in (Array(0..<300) + Array(0..<10)).enumerated() {
+            let packet = RTPPacket(
+                payloadType: description.payloadType, marker: true, sequence: UInt16(number),
+                timestamp: UInt32(time) * 3_600, source: 1, payload: [0x41, 0x9A, 1, 2])
+            _ = receiver.receive(packet.bytes, arrivalNanoseconds: Int64(time))
+        }
+        let report = receiver.report(from: 2, name: "", now: 310)
+        // Fraction and number of lost packets, highest sequence number.
+        #expect(Array(report[12..<20]) == [0, 0, 0, 0, 0, 1, 0, 9])
+    }
+
     @Test(arguments: tracks)
     func `a loss that only packets of another payload type follow is reported at the end`(
         track: String

@@ -39,6 +39,9 @@ struct ReceptionStatistics: Hashable, Sendable {
         last = (arrival, packet.timestamp)
     }
 
+    /// The sender's sequence numbers have restarted: the next packet begins the count.
+    mutating func restart() { source = nil }
+
     mutating func note(_ report: SenderReport, arrival: Int64) {
         guard report.source == source else { return }
         self.report = (report.ntp, arrival)

@@ -60,6 +60,12 @@ struct TrackReceiver: Sendable {
         } else if !Self.controlTypes.contains(packet.payloadType) {
             foreignType = packet.payloadType
         }
+        // Retransmissions, error correction and metadata have sequence numbers of their own.
+        guard packet.payloadType == description.payloadType || packet.source == window.source
+        else {
+            foreignPackets += 1
+            return []
+        }
         return depacketize(window.add(packet, arrivalNanoseconds: arrival))
     }
 
@@ -84,6 +90,7 @@ struct TrackReceiver: Sendable {
     private mutating func depacketize(_ packets: [PacketWindow.Ordered]) -> [DepacketizedItem] {
         var items: [DepacketizedItem] = []
         for var ordered in packets {
+            if ordered.loss == .restart { statistics.restart() }
             if let pendingLoss {
                 ordered.loss =
                     ordered.loss.map { pendingLoss.loss.joined(by: $0) } ?? pendingLoss.loss
