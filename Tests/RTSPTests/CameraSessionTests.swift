@@ -271,7 +271,8 @@ struct ScriptedCamera {
         camera.session.setUp([.init(track: 0)], now: 0)
         camera.collect()
         camera.answer(status)
-        #expect("\(try #require(camera.end))" == "it answers SETUP with \(status)")
+        #expect(
+            "\(try #require(camera.end))" == "it answers SETUP of its video with \(status)")
     }
 
     @Test(arguments: [
@@ -290,7 +291,7 @@ struct ScriptedCamera {
         camera.answer("461 Unsupported Transport")
         #expect(
             "\(try #require(camera.end))"
-                == "it answers SETUP with 461 Unsupported Transport: \(remedy)")
+                == "it answers SETUP of its video with 461 Unsupported Transport: \(remedy)")
         other.answer("404 Not Found")
         #expect("\(try #require(other.end))".contains("404 Not Found: check the path"))
     }

@@ -377,6 +377,12 @@ package final class NetworkCamera {
             self.refused = refused
         case .ready: isReady = true
         case .playing: break
+        case .refused(let track, let reason):
+            refused.append(reason)
+            if let kind = places.removeValue(forKey: track) {
+                tracks.removeAll { $0.kind == kind }
+            }
+            datagrams.removeAll { $0.track == track }
         case .items(let track, let items):
             if let kind = places[track] { events.append(.items(kind, items)) }
         case .report(let track, let report, let arrival):

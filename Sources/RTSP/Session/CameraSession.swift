@@ -39,6 +39,8 @@ package struct CameraSession: Sendable {
         /// The tracks that can be recorded, and the reasons why others cannot. The caller continues with
         /// ``CameraSession/setUp(_:now:)``.
         case described([CameraTrackDescription], refused: [String])
+        /// The camera refuses a track besides those without which the session ends: the session continues without it. One line.
+        case refused(track: Int, String)
         /// All requested tracks are set up. The caller continues with ``CameraSession/play(now:)``.
         case ready
         case playing
@@ -106,6 +108,7 @@ package struct CameraSession: Sendable {
     private static let longestSessionBytes = 512
     /// 401 responses to requests with credentials until the session ends.
     private static let mostRefusals = 2
+    private static let redirections: Set<Int> = [301, 302, 303, 307, 308]
 
     private let url: RTSPURL
     private let login: CameraLogin?
@@ -363,7 +366,7 @@ package struct CameraSession: Sendable {
             guard isGood else { return refused(own, response) }
             described(response)
         case .setUp(let track):
-            guard isGood else { return refused(own, response) }
+            guard isGood else { return refused(track, own, response, now) }
             setUp(track, response, now)
         case .play(let place):
             // Some cameras require PLAY for each track (RFC 2326 §10.5).
@@ -392,8 +395,28 @@ package struct CameraSession: Sendable {
         ask(request, .describe, now)
     }
 
-    private mutating func refused(_ own: Pending, _ response: RTSPResponse) {
-        if [301, 302, 303, 307, 308].contains(response.status),
+    /// The camera refuses a track.
+    private mutating func refused(
+        _ track: Int, _ own: Pending, _ response: RTSPResponse, _ now: Int64
+    ) {
+        let kind = tracks[track].kind
+        let wanted = queue.map(\.track) + receiving.map(\.wanted.track)
+        guard kind == .audio, wanted.contains(where: { tracks[$0].kind == .video }),
+            !Self.redirections.contains(response.status)
+        else { return refused(own, response, of: kind) }
+        queue.removeFirst()
+        outputs.append(
+            .refused(
+                track: track,
+                "its \(kind) is refused: it answers SETUP with \(response.summary)"))
+        setUpNext(now)
+    }
+
+    /// - Parameter kind: of the track that the request is about.
+    private mutating func refused(
+        _ own: Pending, _ response: RTSPResponse, of kind: TrackKind? = nil
+    ) {
+        if Self.redirections.contains(response.status),
             let location = response.head.value("location")
         {
             do throws(RTSPError) {
@@ -404,9 +427,8 @@ package struct CameraSession: Sendable {
         }
         end(
             .refused(
-                request: own.request.method.rawValue, status: response.status,
-                summary: response.summary
-                    + (SessionEnd.remedy(own.request.method, response.status, transport) ?? "")))
+                request: kind.map { "\(method.rawValue) of its \($0)" } ?? method.rawValue,
+                status: response.status, summary: response.summary + (remedy ?? "")))
     }
 
     private mutating func authenticate(
@@ -428,6 +450,10 @@ package struct CameraSession: Sendable {
         guard own.refusals < Self.mostRefusals,
             own.refusals == 0 || isStale(response)
         else { return end(.unauthorised("it does not accept the login of --camera-login")) }
+        let method = own.request.method
+        // A track that is set up shows that the camera supports the transport.
+        let remedy =
+            receiving.isEmpty ? SessionEnd.remedy(method, response.status, transport) : nil
         let offers = AuthenticationChallenge.offers(in: response.head.values("www-authenticate"))
         guard
             let authenticator = DigestAuthenticator(

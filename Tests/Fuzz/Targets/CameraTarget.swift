@@ -64,6 +64,7 @@ enum CameraTarget {
                     described = tracks.count
                     precondition(tracks.count <= SessionDescription.maximumMedia)
                     for line in refused { precondition(line.utf8.count < 500) }
+                case .refused(_, let reason): precondition(reason.utf8.count < 500)
                 case .ready, .playing, .report, .foreign: break
                 case .items(let track, let items):
                     for item in items {
