@@ -1,4 +1,5 @@
 import Media
+import TestMedia
 import Testing
 
 @testable import RTSP
@@ -20,6 +21,8 @@ import Testing
         var depacketizer = VideoDepacketizer(.h264)
         var items: [DepacketizedItem] = []
         var window = PacketWindow(waitNanoseconds: 0)
+
+        mutating func finish() { items += depacketizer.finishStream() }
 
         mutating func send(_ payload: [UInt8], at timestamp: UInt32, marker: Bool = false) {
             let packet = RTPPacket(
@@ -212,6 +215,137 @@ import Testing
         own.send(Self.picture, at: 0, marker: true)
         own.send(Self.picture, at: 1, marker: true)
         #expect(own.units == [[Self.idr], [Self.picture]])
+    }
+
+    // MARK: One timestamp, no marker
+
+    private static let frames = H264Writer.Sequence()
+    private static let fields = H264Writer.Sequence(rows: 4, hasFields: true)
+
+    /// Slices of a picture that repeats another one.
+    private static func repeated(
+        _ number: UInt32, order: UInt32? = nil, in sequence: H264Writer.Sequence = frames,
+        isReference: Bool = true, isBottomField: Bool? = nil, slices: UInt32 = 1
+    ) -> [[UInt8]] {
+        H264Writer.Picture(
+            .repeated, number: number, order: order ?? 2 * number, isReference: isReference,
+            isBottomField: isBottomField
+        ).slices(sequence, count: slices)
+    }
+
+    private static func sets(_ sequence: H264Writer.Sequence) -> [[UInt8]] {
+        [sequence.nalUnit, H264Writer.pictureSet()]
+    }
+
+    @Test(arguments: [1, 2] as [UInt32])
+    func `pictures with one timestamp and no marker are two`(slices: UInt32) {
+        var own = Sender()
+        let pictures = (0..<6 as Range<UInt32>).map { Self.repeated($0, slices: slices) }
+        for set in Self.sets(Self.frames) { own.send(set, at: 0) }
+        for (index, picture) in pictures.enumerated() {
+            for slice in picture { own.send(slice, at: UInt32(index / 2)) }
+        }
+        own.send(Self.picture, at: 9)
+        #expect(own.units == [Self.sets(Self.frames) + pictures[0]] + pictures.dropFirst())
+        #expect(own.holes.isEmpty)
+        var numbers: [ClosedRange<Int64>] = []
+        for case .unit(let unit) in own.items { numbers.append(unit.firstNumber...unit.lastNumber) }
+        let each = Int64(slices)
+        let first: Int64 = 65_536
+        #expect(numbers.first == first...(first + 1 + each))
+        for (before, after) in zip(numbers, numbers.dropFirst()) {
+            #expect(after.lowerBound == before.upperBound + 1)
+            #expect(after.count == Int(each))
+        }
+    }
+
+    @Test func `the delimiter and the sets before the second picture belong to it`() {
+        var own = Sender()
+        let before = [H264Writer.delimiter] + Self.sets(Self.frames)
+        for number in 0..<2 as Range<UInt32> {
+            for unit in before + Self.repeated(number) { own.send(unit, at: 0) }
+        }
+        own.send(Self.picture, at: 1)
+        #expect(own.units == [before + Self.repeated(0), before + Self.repeated(1)])
+    }
+
+    @Test func `of two fragmented pictures with one timestamp each has its own packets`() {
+        var own = Sender()
+        let long = H264Writer.Picture(.intra, number: 1, order: 2).slices(Self.frames)[0]
+        for set in Self.sets(Self.frames) { own.send(set, at: 0) }
+        own.send(Self.repeated(0)[0], at: 0)
+        let parts = Self.fragments(long, of: 300)
+        for part in parts { own.send(part, at: 0) }
+        own.send(Self.picture, at: 1)
+        #expect(own.units == [Self.sets(Self.frames) + Self.repeated(0), [long]])
+        var numbers: [[Int64]] = []
+        for case .unit(let unit) in own.items {
+            numbers.append([unit.firstNumber - 65_536, unit.lastNumber - 65_536])
+        }
+        #expect(numbers == [[0, 2], [3, Int64(2 + parts.count)]])
+    }
+
+    @Test(arguments: [true, false])
+    func `two fields of a frame with one timestamp stay one`(isDelimited: Bool) {
+        var own = Sender()
+        var sent: [[[UInt8]]] = []
+        for number in 0..<4 as Range<UInt32> {
+            var frame: [[UInt8]] = number == 0 ? Self.sets(Self.fields) : []
+            for isBottom in [false, true] {
+                if isDelimited { frame.append(H264Writer.delimiter) }
+                // The second field of a reference frame may be none.
+                frame += Self.repeated(
+                    number, order: 2 * number + (isBottom ? 1 : 0), in: Self.fields,
+                    isReference: !isBottom || number % 2 == 0, isBottomField: isBottom)
+            }
+            for unit in frame { own.send(unit, at: number) }
+            sent.append(frame)
+        }
+        own.send(Self.picture, at: 9)
+        #expect(own.units == sent)
+        #expect(own.holes.isEmpty)
+    }
+
+    @Test func `two frames of fields with one timestamp are two`() {
+        var own = Sender()
+        for set in Self.sets(Self.fields) { own.send(set, at: 0) }
+        var sent: [[[UInt8]]] = []
+        for number in 0..<2 as Range<UInt32> {
+            let frame = [false, true].flatMap {
+                Self.repeated(
+                    number, order: 2 * number + ($0 ? 1 : 0), in: Self.fields, isBottomField: $0)
+            }
+            for slice in frame { own.send(slice, at: 0) }
+            sent.append(frame)
+        }
+        own.send(Self.picture, at: 1)
+        #expect(own.units == [Self.sets(Self.fields) + sent[0], sent[1]])
+    }
+
+    @Test func `a repeated slice, and pictures whose sets are unknown, are not divided`() {
+        var own = Sender()
+        for number in 0..<2 as Range<UInt32> { own.send(Self.repeated(number)[0], at: 0) }
+        for set in Self.sets(Self.frames) { own.send(set, at: 1) }
+        for _ in 0..<2 { own.send(Self.repeated(3)[0], at: 1) }
+        own.send(Self.picture, at: 2)
+        #expect(
+            own.units == [
+                Self.repeated(0) + Self.repeated(1),
+                Self.sets(Self.frames) + Self.repeated(3) + Self.repeated(3),
+            ])
+    }
+
+    @Test func `after a loss within a timestamp its pictures are not divided`() {
+        var own = Sender()
+        for set in Self.sets(Self.frames) { own.send(set, at: 0) }
+        own.send(Self.repeated(0)[0], at: 0)
+        own.lose()
+        own.send(Self.repeated(2)[0], at: 0)
+        own.send(Self.repeated(3)[0], at: 1)
+        own.send(Self.picture, at: 2)
+        #expect(own.units == [Self.repeated(3)])
+        #expect(own.holes.map(\.missingPackets) == [1])
+        #expect(own.holes.map(\.droppedUnits) == [1])
     }
 
     @Test func `a fragmented unit that changes its type keeps that of its beginning`() {

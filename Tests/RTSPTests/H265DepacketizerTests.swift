@@ -67,6 +67,19 @@ import Testing
         #expect(own.holes.isEmpty)
     }
 
+    @Test func `pictures with one timestamp and no marker are two, slices of one are not`() {
+        var own = Sender()
+        var second = Self.picture
+        second[2] &= 0x7F
+        let pictures = [[Self.idr], [Self.picture, second], [H265Stream.pictures[2]]]
+        for picture in pictures {
+            for slice in picture { own.send(slice, at: 0) }
+        }
+        own.send(Self.picture, at: 3_000)
+        #expect(own.units == pictures.map { H265Stream.accessUnit($0) })
+        #expect(own.holes.isEmpty)
+    }
+
     @Test func `a picture with a lost fragment is a hole, and no picture is believed unneeded`() {
         var own = Sender()
         let fragments = Self.fragments(Self.idr, of: 5)

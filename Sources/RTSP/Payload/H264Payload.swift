@@ -38,6 +38,43 @@ enum H264Payload: VideoPayload {
         return unit.count > 1 && unit[unit.startIndex + 1] & 0x80 != 0
     }
 
+    /// Fields, redundant slices and colour planes have first slices of their own, so the slices' headers decide (§7.4.1.2.4).
+    static func relation(
+        of unit: ArraySlice<UInt8>, to earlier: [[UInt8]], _ table: ParameterSetTable
+    ) -> PictureRelation {
+        let others = earlier.compactMap { header(of: $0, table) }
+        guard let own = header(of: Array(unit), table), let identity = own.identity,
+            identity.redundantPicture == 0, let first = others.first?.identity,
+            others.count == earlier.count
+        else { return .same }
+        if others.count == 1, identity.isField, first.isField,
+            identity.isBottomField != first.isBottomField,
+            identity.frameNumber == first.frameNumber
+        {
+            return .secondField
+        }
+        return others.allSatisfy { isOther(own, than: $0) } ? .other : .same
+    }
+
+    private static func isOther(_ slice: SliceHeader, than earlier: SliceHeader) -> Bool {
+        guard let own = slice.identity, let other = earlier.identity else { return false }
+        return own.frameNumber != other.frameNumber || own.sequenceID != other.sequenceID
+            || own.isField != other.isField || own.isBottomField != other.isBottomField
+            || slice.isReference != earlier.isReference || slice.isIDR != earlier.isIDR
+            || own.idrPictureID != other.idrPictureID
+            || own.pictureOrderCount != other.pictureOrderCount
+            || own.pictureOrderDeltas != other.pictureOrderDeltas
+    }
+
+    private static func header(of unit: [UInt8], _ table: ParameterSetTable) -> SliceHeader? {
+        do throws(BitstreamError) {
+            return try SliceHeader(parsing: unit.span, with: table)
+        } catch {
+            // An unreadable slice divides nothing.
+            return nil
+        }
+    }
+
     /// `nal_ref_idc` is 0.
     static func isDisposable(_ unit: ArraySlice<UInt8>) -> Bool {
         unit.first.map { $0 & 0x60 == 0 } ?? false

@@ -40,6 +40,11 @@ enum H265Payload: VideoPayload {
         unit.count > 2 && unit[unit.startIndex + 2] & 0x80 != 0
     }
 
+    /// A picture has one first slice.
+    static func relation(
+        of unit: ArraySlice<UInt8>, to earlier: [[UInt8]], _ table: ParameterSetTable
+    ) -> PictureRelation { .other }
+
     /// Always false: a sub-layer non-reference picture may be referenced by higher sub-layers.
     static func isDisposable(_ unit: ArraySlice<UInt8>) -> Bool { false }
 }

@@ -6,6 +6,8 @@ package import Media
 /// sets and SEI messages, or on every slice. The marker is ignored before the first slice, and until ``trustedUnits`` units in a row
 /// ended with it. A unit that lacks a packet is replaced by a hole.
 ///
+/// Some cameras give two pictures one timestamp. They are divided at a marker, or where the slices' headers show another picture.
+///
 /// Parameter sets, delimiters and messages that arrive without a slice are added to the next unit, also if their timestamp is another
 /// one. Units that end a picture are dropped if that picture is complete already.
 package struct VideoDepacketizer: Depacketizer {
@@ -29,6 +31,8 @@ package struct VideoDepacketizer: Depacketizer {
         var isFlawInside = true
         /// NAL units after the last slice that precede a picture: the next one, unless another slice follows.
         var following: Preamble?
+        /// Beginnings of the first slices of its fields.
+        var firsts: [[UInt8]] = []
 
         /// Adds the units after the last slice to this unit.
         mutating func joinFollowing() {
@@ -41,9 +45,13 @@ package struct VideoDepacketizer: Depacketizer {
     private static let trustedUnits = 8
     /// Limit of NAL units that are kept for the next picture: larger ones are dropped.
     private static let mostPreambleBytes = 256 << 10
+    /// Bytes of a slice that contain the beginning of its header.
+    private static let headerBytes = 64
 
     private let payload: any VideoPayload.Type
     var codec: VideoCodec { payload.codec }
+    /// The known parameter sets.
+    private var table: ParameterSetTable
     private var current: Current?
     /// NAL units without a slice, for the next picture.
     private var preamble: Preamble?
@@ -57,11 +65,23 @@ package struct VideoDepacketizer: Depacketizer {
     private var isMarkerWrong = false
     private var items: [DepacketizedItem] = []
 
-    package init(_ codec: VideoCodec) {
+    /// - Parameter format: from the description; nil if it has none.
+    package init(_ codec: VideoCodec, _ format: VideoFormat? = nil) {
         guard let payload = videoPayloads.first(where: { $0.codec == codec }) else {
             preconditionFailure("every codec of recordings has a payload format")
         }
         self.payload = payload
+        table = ParameterSetTable(codec)
+        for set in format?.parameterSets ?? [] { note(parameterSet: set) }
+    }
+
+    private mutating func note(parameterSet set: [UInt8]) {
+        do throws(BitstreamError) {
+            _ = try table.insert(set)
+        } catch {
+            // The recorder reports it. Without it, pictures with one timestamp are not divided.
+            return
+        }
     }
 
     private var isMarkerTrusted: Bool { !isMarkerWrong && rightMarkers >= Self.trustedUnits }
@@ -236,6 +256,7 @@ package struct VideoDepacketizer: Depacketizer {
     ) throws(RTSPError) {
         if isStart {
             endFragment(ordered)
+            divide(before: (header + body.prefix(Self.headerBytes))[...])
             fragment = header
         }
         open(ordered)
@@ -279,13 +300,12 @@ package struct VideoDepacketizer: Depacketizer {
         guard !unit.isEmpty else { return }
         let kind = codec.kind(of: Array(unit.prefix(2)))
         let isSlice = kind == .slice
-        if let open = current, open.isMarked, beginsPicture(kind, unit), open.slices > 0 {
-            // The marker was right, and the camera repeats the timestamp of the previous picture.
-            finish()
-        } else if let open = current, open.isMarked, isSlice {
+        divide(before: unit)
+        if let open = current, open.isMarked, isSlice {
             isMarkerWrong = true
             current?.isMarked = false
         }
+        if kind?.isParameterSet == true { note(parameterSet: Array(unit)) }
         // The picture that it ends is complete.
         if kind == .suffix, current?.unit.data.isEmpty ?? true { return }
         open(ordered)
@@ -307,6 +327,26 @@ package struct VideoDepacketizer: Depacketizer {
         if isSlice { noteSlice(unit, ordered) }
     }
 
+    /// Ends the picture before a NAL unit that begins another one with the same timestamp.
+    /// - Parameter unit: the NAL unit, or its beginning.
+    private mutating func divide(before unit: ArraySlice<UInt8>) {
+        guard let open = current, open.slices > 0 else { return }
+        let kind = codec.kind(of: Array(unit.prefix(2)))
+        if open.isMarked {
+            // The marker was right.
+            if beginsPicture(kind, unit) { finish() }
+            return
+        }
+        guard kind == .slice, open.flaw == nil, payload.isFirstSlice(unit) == true else { return }
+        switch payload.relation(of: unit.prefix(Self.headerBytes), to: open.firsts, table) {
+        case .other:
+            rightMarkers = 0
+            finish()
+        case .secondField: current?.firsts.append(Array(unit.prefix(Self.headerBytes)))
+        case .same: break
+        }
+    }
+
     private mutating func noteSlice(_ unit: ArraySlice<UInt8>, _ ordered: PacketWindow.Ordered) {
         if current?.slices == 0, payload.isFirstSlice(unit) == false {
             var reason = "a picture without its first slice"
@@ -318,6 +358,7 @@ package struct VideoDepacketizer: Depacketizer {
             if current?.flaw == nil { current?.flaw = .malformed(reason) }
             current?.isFlawInside = false
         }
+        if current?.slices == 0 { current?.firsts = [Array(unit.prefix(Self.headerBytes))] }
         current?.slices += 1
         if !payload.isDisposable(unit) { current?.isDisposable = false }
     }

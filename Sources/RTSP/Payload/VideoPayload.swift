@@ -15,8 +15,26 @@ protocol VideoPayload: Sendable {
     static var fragmentHeaderBytes: Int { get }
     /// Whether a slice is the first one of its picture; nil if its header does not tell.
     static func isFirstSlice(_ unit: ArraySlice<UInt8>) -> Bool?
+    /// The relation of a picture to an earlier one with the same timestamp.
+    /// - Parameters:
+    ///   - unit: its first slice, or the beginning of that.
+    ///   - earlier: beginnings of the first slices of the earlier picture's fields.
+    ///   - table: the known parameter sets.
+    static func relation(
+        of unit: ArraySlice<UInt8>, to earlier: [[UInt8]], _ table: ParameterSetTable
+    ) -> PictureRelation
     /// Whether a slice's picture is not used for reference.
     static func isDisposable(_ unit: ArraySlice<UInt8>) -> Bool
+}
+
+/// The relation of a picture to an earlier one with the same timestamp.
+enum PictureRelation {
+    /// Another picture.
+    case other
+    /// The second field of the earlier one's frame.
+    case secondField
+    /// The same picture again, or not known.
+    case same
 }
 
 /// Contents of one packet.

@@ -23,7 +23,7 @@ struct TrackReceiver: Sendable {
         statistics = ReceptionStatistics(clockRate: description.clockRate)
         depacketizer =
             switch description.coding {
-            case .video(let codec, _): VideoDepacketizer(codec)
+            case .video(let codec, let format): VideoDepacketizer(codec, format)
             case .audio(let stream):
                 stream.payload.depacketizer(clockRate: description.clockRate)
             case .foreign(let sound): SoundDepacketizer(sound)
