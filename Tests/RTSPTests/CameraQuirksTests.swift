@@ -37,6 +37,45 @@ import Testing
         #expect(camera.requests.count - before == 2 && camera.header("Session") == "7")
     }
 
+    @Test(arguments: [nil, CameraLogin(user: "u", password: "p")])
+    func `a camera that numbers all its responses 1 is played`(login: CameraLogin?) throws {
+        var camera = try ScriptedCamera(login: login)
+        let id = "Session: 7"
+        camera.answer(sequence: "1")
+        if login != nil {
+            let offer = ["WWW-Authenticate: Digest realm=\"r\", nonce=\"one\""]
+            camera.answer("401 Unauthorized", offer, sequence: "1")
+            // It may be a second response to OPTIONS.
+            #expect(camera.header("Authorization") == nil)
+            camera.wait(seconds: 5)
+            #expect(camera.header("Authorization") != nil)
+        }
+        camera.answer(body: ScriptedCamera.description, sequence: "1")
+        camera.session.setUp([.init(track: 0)], now: camera.now)
+        camera.collect()
+        #expect(camera.method == "SETUP")
+        camera.answer(
+            "200 OK", [id, "Transport: RTP/AVP/TCP;unicast;interleaved=0-1"], sequence: "1")
+        camera.session.play(now: camera.now)
+        camera.collect()
+        #expect(camera.method == "PLAY")
+        camera.answer(sequence: "1")
+        #expect(camera.outputs.contains(.playing) && camera.end == nil)
+    }
+
+    @Test func `a second response to a request is not that to the next one`() throws {
+        var camera = try ScriptedCamera()
+        camera.answer()
+        camera.answer(sequence: "1")
+        #expect(camera.method == "DESCRIBE" && camera.end == nil)
+        camera.answer(body: ScriptedCamera.description)
+        camera.session.setUp([.init(track: 0)], now: 0)
+        camera.collect()
+        camera.answer("404 Not Found", sequence: "1")
+        camera.answer("200 OK", ["Session: 7", "Transport: RTP/AVP/TCP;interleaved=0-1"])
+        #expect(camera.outputs.contains(.ready) && camera.end == nil)
+    }
+
     @Test func `a folded header is one value`() throws {
         var camera = try ScriptedCamera(login: CameraLogin(user: "u", password: "p"))
         camera.answer(

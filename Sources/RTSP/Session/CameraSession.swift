@@ -79,6 +79,8 @@ package struct CameraSession: Sendable {
         var deadline: Int64
         /// Number of 401 responses.
         var refusals = 0
+        /// A response with another number. It may be a second one to an earlier request.
+        var misnumbered: RTSPResponse?
     }
 
     private struct Receiving {
@@ -121,6 +123,8 @@ package struct CameraSession: Sendable {
     private var reader = RTSPReader()
     private var pending: Pending?
     private var sequence: UInt32 = 0
+    /// The camera's responses do not have the numbers of the requests.
+    private var isUnnumbered = false
     private var authenticator: DigestAuthenticator?
     private var sessionID: String?
     private var keepAliveNanoseconds = usualTimeoutSeconds / 2 * 1_000_000_000
@@ -332,6 +336,11 @@ package struct CameraSession: Sendable {
     }
 
     private mutating func unanswered(_ own: Pending, _ now: Int64) {
+        if let response = own.misnumbered {
+            isUnnumbered = true
+            pending?.misnumbered = nil
+            return answered(response, now)
+        }
         pending = nil
         switch own.purpose {
         case .keepAlive:
@@ -349,9 +358,10 @@ package struct CameraSession: Sendable {
     // MARK: Responses
 
     private mutating func answered(_ response: RTSPResponse, _ now: Int64) {
-        guard let own = pending,
-            response.sequence == nil || response.sequence == own.sequence, response.status >= 200
-        else { return }
+        guard let own = pending, response.status >= 200 else { return }
+        guard isUnnumbered || response.sequence == nil || response.sequence == own.sequence else {
+            return noteMisnumbered(response, own, now)
+        }
         if response.status == 401 { return authenticate(own, response, now) }
         pending = nil
         let isGood = (200..<300).contains(response.status)
@@ -381,6 +391,22 @@ package struct CameraSession: Sendable {
             if response.status == 454 { return end(.closed("its session has expired")) }
             keptAlive(isGood: isGood)
         case .teardown: end(.stopped)
+        }
+    }
+
+    /// A response has another number than the request. Some cameras give all responses the same one.
+    private mutating func noteMisnumbered(
+        _ response: RTSPResponse, _ own: Pending, _ now: Int64
+    ) {
+        switch own.purpose {
+        case .describe where response.status < 300 && !response.body.isEmpty:
+            // No other request has a response with a description.
+            isUnnumbered = true
+            answered(response, now)
+        case .options, .describe, .setUp, .play:
+            // It counts if no other response arrives in time.
+            if own.misnumbered == nil { pending?.misnumbered = response }
+        case .keepAlive, .teardown: break
         }
     }
 
