@@ -76,6 +76,44 @@ import Testing
         #expect(camera.outputs.contains(.ready) && camera.end == nil)
     }
 
+    /// Bytes between interleaved packets.
+    @Test(
+        arguments: [
+            [0, 1, 2, 0xFF, 0xFE, 0xFD, 0xFC], [0x24], [0, 0x24, 9, 0, 1, 0x80],
+            [0x41, 0xFF, 0x52, 0],
+            [0xFF, 0x24, 0, 0, 0, 0x24, 1, 0],
+        ] as [[UInt8]])
+    func `junk between packets is passed over`(junk: [UInt8]) throws {
+        var camera = try ScriptedCamera()
+        camera.open()
+        for sequence in 0..<10 as Range<UInt16> {
+            camera.packet(sequence)
+            if sequence % 4 == 3 {
+                for byte in junk { camera.session.received([byte], arrivalNanoseconds: 0) }
+            }
+        }
+        camera.session.stop(now: 0)
+        camera.collect()
+        camera.session.received([0xFE, 0xFF], arrivalNanoseconds: 0)
+        camera.answer()
+        #expect(camera.end == .stopped)
+        #expect(camera.unitCount >= 8)
+    }
+
+    @Test func `a camera that sends only junk after its packets is left`() throws {
+        var camera = try ScriptedCamera()
+        camera.open()
+        camera.packet(0)
+        for _ in 0..<70 where camera.end == nil {
+            camera.session.received([UInt8](repeating: 0xFF, count: 1_000), arrivalNanoseconds: 0)
+            camera.collect()
+        }
+        guard case .broken = camera.end else {
+            Issue.record("\(String(describing: camera.end))")
+            return
+        }
+    }
+
     @Test func `a folded header is one value`() throws {
         var camera = try ScriptedCamera(login: CameraLogin(user: "u", password: "p"))
         camera.answer(

@@ -1,5 +1,7 @@
 /// Parses an RTSP connection: messages, and RTP and RTCP packets interleaved with them (RFC 2326 §10.12).
 ///
+/// Bytes between packets that are neither a packet nor a message are skipped, up to a limit: some cameras send such.
+///
 /// A value that buffers unparsed bytes; a caller that calls ``next()`` until it is nil buffers less than one message.
 package struct RTSPReader: Sendable {
     /// The next element of the connection.
@@ -10,12 +12,18 @@ package struct RTSPReader: Sendable {
         case packet(channel: UInt8, bytes: [UInt8])
     }
 
+    /// Channels of packets. Bytes are skipped up to a packet on one of them; none: they are an error.
+    package var channels: Set<UInt8> = []
     private let maximumHeadBytes: Int
     private let maximumBodyBytes: Int
     private var bytes: [UInt8] = []
     private var start = 0
     /// Bytes of an incomplete header that do not contain its end.
     private var searched = 0
+    /// Bytes skipped since the last item; nil: none.
+    private var skipped: Int?
+    /// Shorter than an RTCP packet with a sender: no packet.
+    private static let leastPacketBytes = 8
 
     /// - Parameters:
     ///   - maximumHeadBytes: of the first line and the headers.
@@ -44,9 +52,65 @@ package struct RTSPReader: Sendable {
             start += 1
             searched = 0
         }
-        guard start < bytes.count else { return nil }
+        if skipped != nil || isJunk { try skipJunk() }
+        guard skipped == nil, start < bytes.count else { return nil }
         if bytes[start] == UInt8(ascii: "$") { return nextPacket() }
         return try nextMessage()
+    }
+
+    // MARK: Junk
+
+    /// Whether the next bytes begin neither a packet nor a message.
+    private var isJunk: Bool {
+        guard !channels.isEmpty, start < bytes.count, bytes[start] != UInt8(ascii: "$") else {
+            return false
+        }
+        // A message begins with a method or the protocol's name.
+        let end = bytes[start...].prefix(Self.longestMethod).firstIndex { !Self.isLetter($0) }
+        guard let end else { return waitingBytes >= Self.longestMethod }
+        return end == start || ![UInt8(ascii: " "), UInt8(ascii: "/")].contains(bytes[end])
+    }
+
+    private static let longestMethod = 32
+
+    private static func isLetter(_ byte: UInt8) -> Bool {
+        (0x41...0x5A).contains(byte) || (0x61...0x7A).contains(byte)
+            || byte == UInt8(ascii: "_") || byte == UInt8(ascii: "-")
+    }
+
+    /// Skips bytes until a packet or a response begins, or might begin.
+    private mutating func skipJunk() throws(RTSPError) {
+        var count = skipped ?? 0
+        while start < bytes.count {
+            guard let isItem = isItem(at: start) else { break }
+            if isItem {
+                skipped = nil
+                return
+            }
+            start += 1
+            count += 1
+        }
+        skipped = count
+        searched = 0
+        guard count <= maximumHeadBytes else {
+            throw .malformedMessage("\(count) bytes are neither messages nor packets")
+        }
+    }
+
+    /// Whether a packet or a response begins at an index; nil: more bytes are needed.
+    private func isItem(at index: Int) -> Bool? {
+        let rest = bytes[index...]
+        guard rest.first == UInt8(ascii: "$") else {
+            let name = Array("RTSP/1.".utf8)
+            guard rest.starts(with: name.prefix(rest.count)) else { return false }
+            return rest.count >= name.count ? true : nil
+        }
+        guard rest.count > 1 else { return nil }
+        guard channels.contains(bytes[index + 1]) else { return false }
+        // The size, and the version of RTP and RTCP.
+        guard rest.count > 4 else { return nil }
+        let size = Int(bytes[index + 2]) << 8 | Int(bytes[index + 3])
+        return size >= Self.leastPacketBytes && bytes[index + 4] >> 6 == 2
     }
 
     private mutating func nextPacket() -> Item? {

@@ -108,9 +108,9 @@ package struct CameraSession: Sendable {
     /// Default session timeout (RFC 2326 §12.37).
     private static let usualTimeoutSeconds: Int64 = 60
     private static let longestSessionBytes = 512
+    private static let redirections: Set<Int> = [301, 302, 303, 307, 308]
     /// 401 responses to requests with credentials until the session ends.
     private static let mostRefusals = 2
-    private static let redirections: Set<Int> = [301, 302, 303, 307, 308]
 
     private let url: RTSPURL
     private let login: CameraLogin?
@@ -451,6 +451,10 @@ package struct CameraSession: Sendable {
                 return end(.broken("\(error)"))
             }
         }
+        let method = own.request.method
+        // A track that is set up shows that the camera supports the transport.
+        let remedy =
+            receiving.isEmpty ? SessionEnd.remedy(method, response.status, transport) : nil
         end(
             .refused(
                 request: kind.map { "\(method.rawValue) of its \($0)" } ?? method.rawValue,
@@ -476,10 +480,6 @@ package struct CameraSession: Sendable {
         guard own.refusals < Self.mostRefusals,
             own.refusals == 0 || isStale(response)
         else { return end(.unauthorised("it does not accept the login of --camera-login")) }
-        let method = own.request.method
-        // A track that is set up shows that the camera supports the transport.
-        let remedy =
-            receiving.isEmpty ? SessionEnd.remedy(method, response.status, transport) : nil
         let offers = AuthenticationChallenge.offers(in: response.head.values("www-authenticate"))
         guard
             let authenticator = DigestAuthenticator(
@@ -565,6 +565,9 @@ package struct CameraSession: Sendable {
             return end(.broken(flaw))
         }
         channels.append(own)
+        if transport == .tcp {
+            reader.channels.formUnion([own.rtp, own.rtcp, channel, channel + 1])
+        }
         receiving.append(
             Receiving(
                 wanted: wanted, uri: url.resolve(control: tracks[track].control, base: base),
