@@ -58,6 +58,8 @@ package final class NetworkCamera {
     package private(set) var refused: [String] = []
     /// Description of the camera, for messages.
     package let summary: String
+    /// The camera has accepted to send packets.
+    package private(set) var isPlaying = false
 
     private var session: CameraSession
     private let address: NetworkAddress
@@ -375,14 +377,14 @@ package final class NetworkCamera {
         case .described(let tracks, let refused):
             described = tracks
             self.refused = refused
-        case .ready: isReady = true
-        case .playing: break
         case .refused(let track, let reason):
             refused.append(reason)
             if let kind = places.removeValue(forKey: track) {
                 tracks.removeAll { $0.kind == kind }
             }
             datagrams.removeAll { $0.track == track }
+        case .ready: isReady = true
+        case .playing: isPlaying = true
         case .items(let track, let items):
             if let kind = places[track] { events.append(.items(kind, items)) }
         case .report(let track, let report, let arrival):

@@ -49,8 +49,7 @@ final class NetworkPipeline: CapturePipeline, @unchecked Sendable {
     private var obstacle: DeviceError?
     /// The last logged reason of a lost connection.
     private var lastLoss: DeviceError?
-    /// The camera was opened again without a log line.
-    private var isReturnUnlogged = false
+    private var comeback = NetworkReturn()
     /// The last error of the connection.
     private var lastFailure: DeviceError?
     private var trouble = NetworkTrouble()
@@ -289,11 +288,13 @@ final class NetworkPipeline: CapturePipeline, @unchecked Sendable {
             return try lose(error, output)
         }
         try take(events, output)
-        if fruitlessOpenings > 0, tracks.contains(where: \.isFlowing) {
+        let isFlowing = tracks.contains(where: \.isFlowing)
+        if comeback.isToLog(isPlaying: camera.isPlaying, isFlowing: isFlowing) {
+            output.noted("the camera \(camera.summary) is back")
+        }
+        if fruitlessOpenings > 0, isFlowing {
             fruitlessOpenings = 0
             refusedLogins = 0
-            if isReturnUnlogged { output.noted("the camera \(camera.summary) is back") }
-            isReturnUnlogged = false
         }
     }
 
@@ -340,6 +341,7 @@ final class NetworkPipeline: CapturePipeline, @unchecked Sendable {
             output.noted("\(error); connecting again")
         }
         lastLoss = error
+        comeback.lost()
         for track in tracks { try track.interrupt(error.description, output) }
         state = .searching
         plan(after: error, output)
@@ -380,9 +382,8 @@ final class NetworkPipeline: CapturePipeline, @unchecked Sendable {
             obstacle = error
             return plan(after: error, output)
         }
-        isReturnUnlogged = fruitlessOpenings > 1 && obstacle == nil
+        comeback.opened(isDoubtful: fruitlessOpenings > 1 && obstacle == nil)
         obstacle = nil
-        if !isReturnUnlogged { output.noted("the camera \(camera.summary) is back") }
         for description in camera.tracks {
             try tracks.first { $0.kind == description.kind }?.resume(description, output)
         }
