@@ -4,7 +4,8 @@ import Media
 ///
 /// The first units are held for a moment: cameras start with a cached group of pictures, and the least delay is known only after it.
 /// Units from before ``notBeforeNanoseconds``, which later ones may reference, get times shortly after it. The held units also
-/// show whether pictures are reordered. Decoding times are the presentation times in ascending order, shifted by the reorder depth
+/// show whether pictures are reordered. Units are held again while it is not known why they come late (``ArrivalClock``): if their
+/// timestamps stood still, all of them get their times from then on. Decoding times are the presentation times in ascending order, shifted by the reorder depth
 /// (ISO/IEC 14496-10 §C.4.5.2).
 package struct UnitTimes: Sendable {
     /// A unit with its times, nanoseconds of the receiver's clock.
@@ -38,21 +39,43 @@ package struct UnitTimes: Sendable {
     private static let leastCrowded: Int64 = 5_000_000
     /// Timestamps that are compared to keep the presentation order are at most this far apart, nanoseconds.
     private static let longestReordering: Int64 = 2_000_000_000
+    /// Units that arrive in more than their duration by a tenth of it may have timestamps of another rate.
+    private static let slowShare: Int64 = 10
     private static let leastDuration: Int64 = 1_000_000
     private static let longestDuration: Int64 = 1_000_000_000
 
     private enum Held {
-        case unit(AccessUnit, Int64)
+        case unit(HeldUnit)
         case hole(StreamHole)
+    }
+
+    private struct HeldUnit {
+        var unit: AccessUnit
+        /// Of the clock.
+        var stamp: UInt32
+        /// By the count of samples.
+        var counted: UInt32
+        /// By the estimate at its arrival.
+        var time: Int64
+        /// It arrived late, for an unknown reason.
+        var isLate = false
     }
 
     /// Earliest time of a unit; nil: no limit.
     package var notBeforeNanoseconds: Int64?
     private var clock: ArrivalClock
+    private var sound: SoundStamps
+    /// Samples are counted, which was not reported yet.
+    private var isCountUntold = false
     /// Known delay from capture to arrival.
     private let delayNanoseconds: Int64
-    /// Held units; nil once settled.
+    /// Held units; nil: units are not held.
     private var held: [Held]? = []
+    /// The first units are held.
+    private var isBeginning = true
+    /// The clock's changes before the first held unit, and before the first one of ``recent``.
+    private var heldChanges = ArrivalClock.Changes()
+    private var recentChanges = ArrivalClock.Changes()
     private var settledAt: Int64?
     /// Arrival of the first unit.
     private var beganAt: Int64 = 0
@@ -82,19 +105,26 @@ package struct UnitTimes: Sendable {
     ///   - clockRate: RTP clock rate, Hz.
     ///   - reorderDepth: from the parameter sets; 0 if unknown.
     ///   - usualDuration: of a unit, from the format; nil if unknown.
+    ///   - length: of sound's units.
     ///   - delayNanoseconds: known delay from capture to arrival, which is subtracted.
     package init(
         clockRate: UInt32, reorderDepth: Int = 0, usualDuration: Int64? = nil,
-        delayNanoseconds: Int64 = 0
+        length: UnitLength = .unknown, delayNanoseconds: Int64 = 0
     ) {
         self.delayNanoseconds = delayNanoseconds
         self.clockRate = max(1, clockRate)
         clock = ArrivalClock(clockRate: clockRate)
+        sound = SoundStamps(length, clockRate: clockRate)
         depth = min(max(0, reorderDepth), Self.mostReordered)
         duration = usualDuration ?? Self.usualDuration
     }
 
-    package mutating func takeFindings() -> ArrivalClock.Findings { clock.takeFindings() }
+    package mutating func takeFindings() -> ArrivalClock.Findings {
+        defer { isCountUntold = false }
+        var findings = clock.takeFindings()
+        findings.isCounting = isCountUntold
+        return findings
+    }
 
     /// When ``tick(now:)`` is due without new units; nil if none are held.
     package var deadlineNanoseconds: Int64? { held?.isEmpty == false ? settledAt : nil }
@@ -104,14 +134,27 @@ package struct UnitTimes: Sendable {
         switch item {
         case .unit(let unit):
             let arrival = unit.firstArrivalNanoseconds
-            let time =
-                clock.time(of: unit.timestamp, arrivalNanoseconds: arrival) - delayNanoseconds
+            let wasCounting = sound.isCounting
+            let changes = clock.changes
+            let counted = sound.count(unit)
+            if sound.isCounting, !wasCounting { beginCount() }
+            let stamp = sound.isCounting ? counted : unit.timestamp
+            let time = clock.time(of: stamp, arrivalNanoseconds: arrival) - delayNanoseconds
             if settledAt == nil {
                 beganAt = arrival
                 settledAt = arrival + Self.settlingNanoseconds
             }
+            if held == nil, clock.isDoubtful {
+                held = []
+                heldChanges = changes
+                settledAt = arrival + ArrivalClock.doubtNanoseconds
+            }
             guard held != nil else { return [.unit(timed(unit, at: uncrowded(time)))] }
-            held?.append(.unit(unit, time))
+            held?.append(
+                .unit(
+                    HeldUnit(
+                        unit: unit, stamp: stamp, counted: counted, time: time,
+                        isLate: clock.isLate)))
         case .hole(let hole):
             guard held != nil else {
                 isAfterHole = true
@@ -124,10 +167,10 @@ package struct UnitTimes: Sendable {
 
     /// Outputs the held units after the settling time.
     package mutating func tick(now: Int64) -> [Item] {
-        guard let held, let settledAt, now >= settledAt || held.count > Self.mostHeld else {
-            return []
-        }
-        if held.count <= Self.mostHeld, isBurst(since: settledAt - Self.settlingNanoseconds),
+        guard let held, let settledAt else { return [] }
+        let isDecided = !isBeginning && !clock.isDoubtful
+        guard now >= settledAt || held.count > Self.mostHeld || isDecided else { return [] }
+        if isBeginning, held.count <= Self.mostHeld, mayChange(settledAt),
             settledAt - beganAt < Self.longestSettlingNanoseconds
         {
             self.settledAt = settledAt + Self.settlingNanoseconds
@@ -136,18 +179,55 @@ package struct UnitTimes: Sendable {
         return settle()
     }
 
+    /// Whether more of the first units are needed for their times.
+    private func mayChange(_ settledAt: Int64) -> Bool {
+        isBurst(since: settledAt - Self.settlingNanoseconds) || clock.isJudgingRate && isSlow()
+            || sound.isInDoubt
+    }
+
+    /// Whether the units were captured over a shorter time than they arrived in.
+    private func isSlow() -> Bool {
+        let units = heldUnits
+        guard let first = units.first, let last = units.last else { return false }
+        let arrival = last.unit.firstArrivalNanoseconds - first.unit.firstArrivalNanoseconds
+        let media = units.map { distance(from: first, to: $0) }.max() ?? 0
+        return arrival >= Self.settlingNanoseconds / 2
+            && media < arrival - arrival / Self.slowShare
+    }
+
+    private var heldUnits: [HeldUnit] {
+        (held ?? []).compactMap { if case .unit(let own) = $0 { own } else { nil } }
+    }
+
+    /// The distance of two units' timestamps, nanoseconds.
+    private func distance(from first: HeldUnit, to last: HeldUnit) -> Int64 {
+        let ticks = Int64(Int32(bitPattern: last.stamp &- first.stamp))
+        return saturatingRescale(ticks, from: Timescale(clockRate), to: .nanoseconds)
+    }
+
+    /// From now on, samples are counted: the clock starts anew, with the first units if they are held.
+    private mutating func beginCount() {
+        isCountUntold = true
+        clock = ArrivalClock(clockRate: clockRate)
+        guard isBeginning, let items = held else { return }
+        held = items.map { item -> Held in
+            guard case .unit(var own) = item else { return item }
+            own.stamp = own.counted
+            own.time =
+                clock.time(
+                    of: own.stamp, arrivalNanoseconds: own.unit.firstArrivalNanoseconds)
+                - delayNanoseconds
+            return .unit(own)
+        }
+    }
+
     /// Whether the units that arrived since a time were captured over a much longer time.
     private func isBurst(since start: Int64) -> Bool {
-        var units: [AccessUnit] = []
-        for case .unit(let unit, _) in held ?? [] where unit.firstArrivalNanoseconds >= start {
-            units.append(unit)
-        }
+        let units = heldUnits.filter { $0.unit.firstArrivalNanoseconds >= start }
         guard let first = units.first, let last = units.last,
-            last.firstArrivalNanoseconds >= start + Self.settlingNanoseconds / 2
+            last.unit.firstArrivalNanoseconds >= start + Self.settlingNanoseconds / 2
         else { return false }
-        let ticks = Int64(Int32(bitPattern: last.timestamp &- first.timestamp))
-        return saturatingRescale(ticks, from: Timescale(clockRate), to: .nanoseconds)
-            > 2 * Self.settlingNanoseconds
+        return distance(from: first, to: last) > 2 * Self.settlingNanoseconds
     }
 
     /// Ends the stream: all held units.
@@ -156,10 +236,14 @@ package struct UnitTimes: Sendable {
     private mutating func settle() -> [Item] {
         guard let items = held else { return [] }
         held = nil
+        guard isBeginning else { return settleDoubt(items) }
+        isBeginning = false
         var times = items.map { item -> Int64? in
-            guard case .unit(let unit, let given) = item else { return nil }
-            let known = clock.time(of: unit.timestamp) - delayNanoseconds
-            return (known - given).magnitude < 10_000_000_000 ? min(known, given) : given
+            guard case .unit(let own) = item else { return nil }
+            // With another rate, the first times were too early.
+            if clock.changes.rates > heldChanges.rates { return latest(own) }
+            let known = clock.time(of: own.stamp) - delayNanoseconds
+            return (known - own.time).magnitude < 10_000_000_000 ? min(known, own.time) : own.time
         }
         let known = times.compactMap { $0 }
         for (index, time) in known.enumerated() {
@@ -177,12 +261,36 @@ package struct UnitTimes: Sendable {
         }
         return zip(items, times).map { item, time in
             switch item {
-            case .unit(let unit, let given): return .unit(timed(unit, at: time ?? given))
+            case .unit(let own): return .unit(timed(own.unit, at: time ?? own.time))
             case .hole(let hole):
                 isAfterHole = true
                 return .hole(hole)
             }
         }
+    }
+
+    /// The held units after the clock has decided why they were late.
+    private mutating func settleDoubt(_ items: [Held]) -> [Item] {
+        clock.decide()
+        // Timestamps from before another sequence are not on the present clock.
+        let isLagging =
+            clock.changes.lags > heldChanges.lags
+            && clock.changes.sequences == heldChanges.sequences
+        return items.map { item -> Item in
+            switch item {
+            case .unit(let own):
+                let time = isLagging && own.isLate ? latest(own) : own.time
+                return .unit(timed(own.unit, at: uncrowded(time)))
+            case .hole(let hole):
+                isAfterHole = true
+                return .hole(hole)
+            }
+        }
+    }
+
+    /// A unit's time by the present estimate, at most its arrival.
+    private func latest(_ own: HeldUnit) -> Int64 {
+        min(clock.time(of: own.stamp), own.unit.firstArrivalNanoseconds) - delayNanoseconds
     }
 
     /// The usual distance of two pictures. Where pictures are missing, it is a multiple.
@@ -213,6 +321,13 @@ package struct UnitTimes: Sendable {
 
     /// A presentation time between those of its neighbours in presentation order, whatever the clock's estimate was at each of them.
     private mutating func inOrder(_ timestamp: UInt32, _ time: Int64) -> Int64 {
+        if clock.changes.lags != recentChanges.lags
+            || clock.changes.sequences != recentChanges.sequences
+        {
+            // Timestamps from before a step are not comparable.
+            recentChanges = clock.changes
+            recent = []
+        }
         var before: (ticks: Int64, pts: Int64)?
         var after: (ticks: Int64, pts: Int64)?
         for own in recent {
@@ -278,7 +393,9 @@ package struct UnitTimes: Sendable {
             dts = lastDTS + Self.leastStep
             if dts > pts, pts + Int64(Self.mostReordered) * Self.longestDuration > dts {
                 // The reorder depth is larger than known: this picture is late.
-                if let lastPTS, pts < lastPTS, depth < Self.mostReordered {
+                if let lastPTS, pts < lastPTS, depth < Self.mostReordered,
+                    lastPTS - pts <= Int64(depth + 3) * duration
+                {
                     depth += 1
                     unused.insert(pts, at: 0)
                 }

@@ -54,17 +54,22 @@ import Wire
             start + Int64(index) * NetworkTrackTests.interval + 20_000_000
         }
 
-        func send(_ range: Range<Int>) throws {
+        /// - Parameters:
+        ///   - pause: additional time before their captures, in intervals.
+        ///   - ticks: distance of their timestamps.
+        func send(_ range: Range<Int>, pause: Int = 0, ticks: Int = 9_000) throws {
             for index in range {
-                output.waitUntil(arrival(index))
+                let arrival = arrival(index + pause)
+                output.waitUntil(arrival)
                 try track.take(
                     [
                         .unit(
                             AccessUnit(
-                                timestamp: UInt32(index * 9_000), firstNumber: 0, lastNumber: 0,
-                                firstArrivalNanoseconds: arrival(index),
-                                lastArrivalNanoseconds: arrival(index), data: units[index]))
+                                timestamp: UInt32(index * ticks), firstNumber: 0, lastNumber: 0,
+                                firstArrivalNanoseconds: arrival, lastArrivalNanoseconds: arrival,
+                                data: units[index]))
                     ], output)
+                try track.tick(output)
             }
         }
 
@@ -260,6 +265,75 @@ import Wire
         let result = try stand.finish(at: 20)
         #expect(result.video.map(\.data) == Array(stand.units[..<12]) + stand.units[15..<20])
         #expect(result.losses.map(\.cause) == [.damagedInput])
+    }
+
+    // MARK: Timestamps
+
+    @Test(arguments: [4_500, 900, 90])
+    func `timestamps that run slower than stated invent no loss`(ticks: Int) throws {
+        let stand = try Stand()
+        try stand.send(0..<60, ticks: ticks)
+        let result = try stand.finish(at: 60)
+        #expect(result.video.map(\.data) == stand.units)
+        #expect(result.losses.allSatisfy { $0.samples == 0 && $0.durationNanoseconds == 0 })
+        #expect(result.losses.count == 1)
+        let text = try #require(result.losses.first?.text)
+        #expect(text.contains("% of the rate that it states"))
+        for (index, sample) in result.video.enumerated() {
+            #expect((sample.ptsNanoseconds - stand.arrival(index)).magnitude < 5_000_000)
+        }
+    }
+
+    @Test func `timestamps that stand still while the camera pauses are one gap, at its time`()
+        throws
+    {
+        let stand = try Stand()
+        try stand.send(0..<30)
+        try stand.send(30..<60, pause: 35)
+        let result = try stand.finish(at: 95)
+        #expect(result.video.map(\.data) == stand.units)
+        let gaps = result.losses.filter { $0.samples > 0 }
+        #expect(gaps.map(\.text) == ["the camera sent no pictures"])
+        let gap = try #require(gaps.first)
+        #expect((gap.startNanoseconds - stand.arrival(30)).magnitude < 5_000_000)
+        #expect((gap.durationNanoseconds - 35 * Self.interval).magnitude < 5_000_000)
+        #expect(gap.samples == 35)
+        #expect(
+            result.losses.filter { $0.samples == 0 }.map(\.text) == [
+                "the camera's video timestamps fell behind by 3500 ms; times are taken from arrival"
+            ])
+        for (index, sample) in result.video.enumerated() {
+            let arrival = stand.arrival(index < 30 ? index : index + 35)
+            #expect((sample.ptsNanoseconds - arrival).magnitude < 5_000_000)
+        }
+    }
+
+    @Test func `times that the clock moves forward are no loss`() throws {
+        let stand = try Stand()
+        var progress = NetworkProgress(
+            .audio, durationNanoseconds: nil, intervalNanoseconds: Self.interval)
+        progress.limit.begin(startNanoseconds: stand.start)
+        progress.reach(stand.arrival(10))
+        let forward = ArrivalClock.Findings(forwardNanoseconds: 4_000_000_000)
+        progress.note(forward, atNanoseconds: stand.arrival(50), stand.output)
+        progress.follow(atNanoseconds: stand.arrival(50))
+        #expect(!progress.isMissing)
+        progress.reach(stand.arrival(50))
+        progress.follow(atNanoseconds: stand.arrival(90))
+        #expect(progress.isMissing)
+    }
+
+    @Test(arguments: [true, false])
+    func `units that arrive with times far behind are no silence`(isHeard: Bool) throws {
+        let stand = try Stand()
+        var progress = NetworkProgress(
+            .audio, durationNanoseconds: nil, intervalNanoseconds: Self.interval)
+        progress.limit.begin(startNanoseconds: stand.start)
+        progress.reach(stand.arrival(10))
+        stand.output.waitUntil(stand.arrival(60))
+        if isHeard { progress.hear(stand.arrival(59)) }
+        progress.tick(stand.output)
+        #expect(progress.isMissing == !isHeard)
     }
 
     // MARK: Status

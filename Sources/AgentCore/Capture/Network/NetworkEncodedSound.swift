@@ -38,7 +38,7 @@ final class NetworkEncodedSound: NetworkTrack {
         decoder = try Self.decoder(sound)
         encoder = try AudioEncoder(plan)
         lock = AudioLock(sampleRate: plan.sampleRate, channels: plan.channels)
-        times = UnitTimes(clockRate: sound.sampleRate, delayNanoseconds: delay)
+        times = Self.times(sound, delay)
         progress = NetworkProgress(
             .audio, durationNanoseconds: durationNanoseconds,
             intervalNanoseconds: Self.nanoseconds(plan.codec.packetFrames, plan.sampleRate),
@@ -62,6 +62,13 @@ final class NetworkEncodedSound: NetworkTrack {
                     CodedTrack.Audio(
                         sampleRate: Int(sound.sampleRate), channels: sound.channels,
                         blockBytes: block, bitsPerSample: 8 * block / sound.channels))))
+    }
+
+    private static func times(_ sound: ForeignSound, _ delay: Int64) -> UnitTimes {
+        UnitTimes(
+            clockRate: sound.sampleRate,
+            length: sound.frameBytes.map { .bytesPerTick($0) } ?? .unknown,
+            delayNanoseconds: delay)
     }
 
     private static func nanoseconds(_ frames: Int, _ sampleRate: Int) -> Int64 {
@@ -92,11 +99,12 @@ final class NetworkEncodedSound: NetworkTrack {
     func resume(
         _ description: CameraTrackDescription, _ output: CaptureOutput
     ) throws(EncodingError) {
-        times = UnitTimes(clockRate: description.clockRate, delayNanoseconds: delay)
         guard case .foreign(let sound) = description.coding else {
+            times = UnitTimes(clockRate: description.clockRate, delayNanoseconds: delay)
             isUsable = false
             return
         }
+        times = Self.times(sound, delay)
         isUsable = true
         self.sound = sound
         decoder = try Self.decoder(sound)
@@ -137,7 +145,9 @@ final class NetworkEncodedSound: NetworkTrack {
             let offset = start - next + lock.lagNanoseconds
             if offset.magnitude > Self.largestOffsetNanoseconds {
                 try stop(output)
-                if offset < 0 { tellOverlap(from: start, output) }
+                if offset < 0 {
+                    progress.noteOverlap(progress.dueNanoseconds - start, atNanoseconds: start)
+                }
             }
         }
         nextNanoseconds = Self.end(of: part)
@@ -151,14 +161,6 @@ final class NetworkEncodedSound: NetworkTrack {
         }
         progress.isFlowing = true
         progress.forgetSilence()
-    }
-
-    /// Reports dropped audio whose times overlap recorded audio.
-    private func tellOverlap(from start: Int64, _ output: CaptureOutput) {
-        let overlap = max(0, progress.dueNanoseconds - start) / 1_000_000
-        progress.tell(
-            "\(overlap) ms of the camera's sound came for a time that had sound already: they are dropped",
-            atNanoseconds: start, output)
     }
 
     // MARK: Recording

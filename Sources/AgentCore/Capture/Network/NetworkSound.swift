@@ -23,8 +23,7 @@ final class NetworkSound: NetworkTrack {
         clockRate = description.clockRate
         copier = try Self.copier(format)
         let duration = Self.duration(format)
-        times = UnitTimes(
-            clockRate: description.clockRate, usualDuration: duration, delayNanoseconds: delay)
+        times = Self.times(duration, clockRate, delay)
         progress = NetworkProgress(
             .audio, durationNanoseconds: durationNanoseconds, intervalNanoseconds: duration,
             delayNanoseconds: delay)
@@ -48,6 +47,14 @@ final class NetworkSound: NetworkTrack {
         )
     }
 
+    private static func times(_ duration: Int64, _ clockRate: UInt32, _ delay: Int64) -> UnitTimes {
+        let ticks = saturatingRescale(
+            duration, from: .nanoseconds, to: Timescale(max(1, clockRate)))
+        return UnitTimes(
+            clockRate: clockRate, usualDuration: duration, length: .ticks(ticks),
+            delayNanoseconds: delay)
+    }
+
     var format: TrackFormat { .audio(copier.format) }
 
     func resume(
@@ -59,9 +66,7 @@ final class NetworkSound: NetworkTrack {
             times = UnitTimes(clockRate: description.clockRate, delayNanoseconds: delay)
             return
         }
-        let duration = Self.duration(format)
-        times = UnitTimes(
-            clockRate: description.clockRate, usualDuration: duration, delayNanoseconds: delay)
+        times = Self.times(Self.duration(format), clockRate, delay)
         guard format != copier.format else { return }
         copier = try Self.copier(format)
         output.formatChanged(.audio(copier.format))

@@ -73,6 +73,7 @@ extension NetworkTrack {
 
     func take(_ items: [DepacketizedItem], _ output: CaptureOutput) throws(EncodingError) {
         for item in items {
+            if case .unit(let unit) = item { progress.hear(unit.firstArrivalNanoseconds) }
             try record(times.add(item, now: output.nowNanoseconds), output)
         }
     }
@@ -154,8 +155,16 @@ struct NetworkProgress {
     /// Distance of the last two pictures; 0: not known.
     private var distanceNanoseconds: Int64 = 0
     private var lastNanoseconds: Int64?
+    /// When the last unit arrived, less the known delay.
+    private var heardNanoseconds = Int64.min
+    /// By how much the clock moved the times of the next samples forward although units arrived.
+    private var forwardNanoseconds: Int64 = 0
     /// Unreported implausible timestamps, and the time of the first one.
     private var stray: (count: Int, startNanoseconds: Int64)?
+    /// Unreported lags of the timestamps, and the time of the first one.
+    private var lag: (count: Int, nanoseconds: Int64, startNanoseconds: Int64)?
+    /// Unreported duration of dropped audio whose times overlap recorded audio, and the time of the first one.
+    private var overlap: (nanoseconds: Int64, startNanoseconds: Int64)?
 
     init(
         _ kind: TrackKind, durationNanoseconds: Int64?, intervalNanoseconds: Int64,
@@ -254,10 +263,18 @@ struct NetworkProgress {
     /// The connection is lost.
     mutating func forgetSilence() { silenceReason = nil }
 
+    /// A unit has arrived, which may be held.
+    mutating func hear(_ arrival: Int64) {
+        heardNanoseconds = max(heardNanoseconds, arrival.clampedSubtracting(delayNanoseconds))
+    }
+
     /// A sample follows: the time before it may be missing although no packet was lost.
     mutating func follow(atNanoseconds time: Int64) {
+        defer { forwardNanoseconds = 0 }
         guard let silenceNanoseconds else { return }
-        let isMissing = time.clampedSubtracting(dueNanoseconds) >= silenceNanoseconds
+        // A correction of the times is no time without samples.
+        let passed = time.clampedSubtracting(dueNanoseconds)
+        let isMissing = passed.clampedSubtracting(forwardNanoseconds) >= silenceNanoseconds
         if gap == nil, isMissing { miss(.deviceLost, silence) }
         if gap?.isSilence == true, gap?.isFilled == false, !isMissing { gap = nil }
     }
@@ -272,9 +289,9 @@ struct NetworkProgress {
     private mutating func watchSilence(_ now: Int64) {
         guard gap == nil, !isDone, let silenceNanoseconds else { return }
         let arrival = now.clampedSubtracting(delayNanoseconds)
-        // Units are held for a moment, and networks are late.
-        if arrival.clampedSubtracting(dueNanoseconds) >= silenceNanoseconds + Self.latestNanoseconds
-        {
+        // Units are held for a moment, and networks are late. Timestamps may lag far behind while units arrive.
+        let heard = max(dueNanoseconds, heardNanoseconds)
+        if arrival.clampedSubtracting(heard) >= silenceNanoseconds + Self.latestNanoseconds {
             gap = NetworkGap(.deviceLost, silence, startNanoseconds: missingNanoseconds)
             gap?.isSilence = true
         }
@@ -308,9 +325,10 @@ struct NetworkProgress {
     /// Reports part of a continuing loss.
     mutating func tick(_ output: CaptureOutput) {
         let now = output.nowNanoseconds
-        if let stray, now - stray.startNanoseconds >= Self.longestUntoldNanoseconds {
-            tellStray(output)
-        }
+        let untold = now - Self.longestUntoldNanoseconds
+        if let stray, stray.startNanoseconds <= untold { tellStray(output) }
+        if let lag, lag.startNanoseconds <= untold { tellLag(output) }
+        if let overlap, overlap.startNanoseconds <= untold { tellOverlap(output) }
         watchSilence(now)
         guard let gap, now - gap.beginNanoseconds >= Self.longestUntoldNanoseconds else { return }
         close(atNanoseconds: now, output)
@@ -348,6 +366,8 @@ struct NetworkProgress {
 
     mutating func finish(atNanoseconds end: Int64, _ output: CaptureOutput) {
         tellStray(output)
+        tellLag(output)
+        tellOverlap(output)
         close(atNanoseconds: end, output)
     }
 
@@ -362,8 +382,25 @@ struct NetworkProgress {
                 (stray?.count ?? 0) + findings.strayStamps, stray?.startNanoseconds ?? time
             )
         }
-        if findings.steps > 0 {
+        forwardNanoseconds = forwardNanoseconds.clampedAdding(findings.forwardNanoseconds)
+        if findings.lagNanoseconds > 0 {
+            lag = (
+                (lag?.count ?? 0) + 1,
+                (lag?.nanoseconds ?? 0).clampedAdding(findings.lagNanoseconds),
+                lag?.startNanoseconds ?? time
+            )
+        } else if findings.steps > 0 {
             tell("the camera's \(kind) timestamps began anew", atNanoseconds: time, output)
+        }
+        if findings.isStanding {
+            tell(
+                "the camera's \(kind) timestamps do not grow; times are taken from arrival",
+                atNanoseconds: time, output)
+        }
+        if findings.isCounting {
+            tell(
+                "the camera's \(kind) timestamps contradict the length of its packets; times are taken from length and arrival",
+                atNanoseconds: time, output)
         }
         if let rate = findings.ratePPM {
             let percent = "\(rate / 10_000).\("\(100 + rate / 100 % 100)".dropFirst())"
@@ -379,6 +416,31 @@ struct NetworkProgress {
         tell(
             "\(stray.count) of the camera's \(kind) timestamps were far from all others and got their arrival time",
             atNanoseconds: stray.startNanoseconds, output)
+    }
+
+    private mutating func tellLag(_ output: CaptureOutput) {
+        guard let lag else { return }
+        self.lag = nil
+        let often = lag.count == 1 ? "" : " \(lag.count) times,"
+        tell(
+            "the camera's \(kind) timestamps fell behind\(often) by \(lag.nanoseconds / 1_000_000) ms; times are taken from arrival",
+            atNanoseconds: lag.startNanoseconds, output)
+    }
+
+    /// Audio is dropped because its time has audio already.
+    mutating func noteOverlap(_ duration: Int64, atNanoseconds time: Int64) {
+        overlap = (
+            (overlap?.nanoseconds ?? 0).clampedAdding(max(0, duration)),
+            overlap?.startNanoseconds ?? time
+        )
+    }
+
+    private mutating func tellOverlap(_ output: CaptureOutput) {
+        guard let overlap else { return }
+        self.overlap = nil
+        tell(
+            "\(overlap.nanoseconds / 1_000_000) ms of the camera's sound came for a time that had sound already: they are dropped",
+            atNanoseconds: overlap.startNanoseconds, output)
     }
 
     /// Records a note about inexact times: a loss of no samples.
