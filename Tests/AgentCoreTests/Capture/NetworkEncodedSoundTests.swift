@@ -83,6 +83,20 @@ import Wire
             }
         }
 
+        /// A packet is read after its arrival.
+        func take(_ index: Int, loud: Range<Int> = 0..<0) throws {
+            try track.take(
+                [
+                    .unit(
+                        AccessUnit(
+                            timestamp: UInt32(index * 160), firstNumber: 0, lastNumber: 0,
+                            firstArrivalNanoseconds: arrival(index),
+                            lastArrivalNanoseconds: arrival(index),
+                            data: loud.contains(index)
+                                ? NetworkEncodedSoundTests.loud : NetworkEncodedSoundTests.quiet))
+                ], output)
+        }
+
         func finish(at index: Int) throws -> CollectingSink.Result {
             try track.finish(atNanoseconds: arrival(index), output)
             hub.pipelineEnded(1, .stopped, isRetired: false)
@@ -244,6 +258,24 @@ import Wire
         #expect(loss.text == "the camera's sound arrived after silence was recorded for its time")
         #expect((loss.durationNanoseconds - 2_000_000_000).magnitude < 100_000_000)
         #expect(try beeps(result).count == 1)
+    }
+
+    @Test func `sound that waited for a stalled agent is recorded`() throws {
+        let stand = try Stand()
+        try stand.send(0..<100)
+        // The agent stands still for 6 s. Its first read gets a second of what arrived.
+        _ = stand.output.wait(untilNanoseconds: stand.arrival(400))
+        for part in stride(from: 100, to: 400, by: 50) {
+            for index in part..<part + 50 { try stand.take(index, loud: 120..<130) }
+            try stand.track.tick(stand.output, nowNanoseconds: stand.arrival(part + 49))
+        }
+        try stand.send(400..<500)
+        let result = try stand.finish(at: 500)
+        expectContiguous(result.audio)
+        #expect(result.losses.isEmpty)
+        let beeps = try beeps(result)
+        #expect(beeps.count == 1)
+        expect(try #require(beeps.first), from: stand.arrival(120), until: stand.arrival(130))
     }
 
     @Test func `a pause with a delay is a gap`() throws {

@@ -332,7 +332,7 @@ import Wire
         progress.reach(stand.arrival(10))
         stand.output.waitUntil(stand.arrival(60))
         if isHeard { progress.hear(stand.arrival(59)) }
-        progress.tick(stand.output)
+        progress.tick(stand.output, nowNanoseconds: stand.output.nowNanoseconds)
         #expect(progress.isMissing == !isHeard)
     }
 
@@ -388,7 +388,7 @@ import Wire
             progress.limit.begin(startNanoseconds: stand.start)
             if isKnownBefore { progress.explainSilence("the camera sent noise") }
             stand.output.waitUntil(stand.arrival(50))
-            progress.tick(stand.output)
+            progress.tick(stand.output, nowNanoseconds: stand.output.nowNanoseconds)
             #expect(progress.isMissing)
             if !isKnownBefore { progress.explainSilence("the camera sent noise") }
             #expect(progress.missing?.text == "the camera sent noise")
@@ -462,4 +462,11 @@ import Wire
 extension CaptureOutput {
     /// Has this thread's clock show that time.
     fileprivate func waitUntil(_ time: Int64) { _ = wait(untilNanoseconds: time) }
+}
+
+extension NetworkTrack {
+    /// Nothing that has arrived is unread.
+    func tick(_ output: CaptureOutput) throws(EncodingError) {
+        try tick(output, nowNanoseconds: output.nowNanoseconds)
+    }
 }

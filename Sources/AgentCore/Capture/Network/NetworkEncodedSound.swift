@@ -82,13 +82,13 @@ final class NetworkEncodedSound: NetworkTrack {
 
     var format: TrackFormat { .audio(encoder.format) }
 
-    func tick(_ output: CaptureOutput) throws(EncodingError) {
-        try record(times.tick(now: output.nowNanoseconds), output)
-        progress.tick(output)
+    func tick(_ output: CaptureOutput, nowNanoseconds now: Int64) throws(EncodingError) {
+        try record(times.tick(now: now), output)
+        progress.tick(output, nowNanoseconds: now)
         if progress.isMissing {
             if nextNanoseconds != nil { try stop(output) }
-            let end = output.nowNanoseconds - delay - Self.silenceDelayNanoseconds
-            try silence(untilNanoseconds: end, output)
+            try silence(
+                untilNanoseconds: now - delay - Self.silenceDelayNanoseconds, output)
         }
     }
 

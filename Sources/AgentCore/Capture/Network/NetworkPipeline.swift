@@ -58,6 +58,7 @@ final class NetworkPipeline: CapturePipeline, @unchecked Sendable {
     /// Descriptions of the tracks, which change with their formats; `shown` is the copy of the pipeline's thread.
     private let texts: Mutex<[String]>
     private var shown: [String]
+    private var backlog = NetworkBacklog()
 
     /// Connects, and selects the tracks.
     /// - Parameters:
@@ -254,7 +255,8 @@ final class NetworkPipeline: CapturePipeline, @unchecked Sendable {
                 }
                 try search(output)
             }
-            for track in tracks { try track.tick(output) }
+            let known = backlog.knownNanoseconds(now: output.nowNanoseconds)
+            for track in tracks { try track.tick(output, nowNanoseconds: known) }
             tell(output)
         }
     }
@@ -282,11 +284,15 @@ final class NetworkPipeline: CapturePipeline, @unchecked Sendable {
         _ camera: NetworkCamera, _ output: CaptureOutput
     ) throws(EncodingError) {
         let events: [NetworkCameraEvent]
+        let began = output.nowNanoseconds
         do throws(DeviceError) {
             events = try camera.read(timeoutMilliseconds: Self.readMilliseconds)
         } catch {
             return try lose(error, output)
         }
+        backlog.noteRead(
+            from: began, until: output.nowNanoseconds,
+            newest: events.compactMap(\.arrivalNanoseconds).max())
         try take(events, output)
         let isFlowing = tracks.contains(where: \.isFlowing)
         if comeback.isToLog(isPlaying: camera.isPlaying, isFlowing: isFlowing) {
@@ -321,7 +327,7 @@ final class NetworkPipeline: CapturePipeline, @unchecked Sendable {
         _ report: SenderReport, of kind: TrackKind, arrivalNanoseconds arrival: Int64,
         _ output: CaptureOutput
     ) {
-        guard kind == tracks.first?.kind else { return }
+        guard kind == tracks.first?.kind, !backlog.isBehind else { return }
         let passed = output.nowNanoseconds - arrival
         let utc = SystemClock.utc.nowNanoseconds - passed
         for finding in clock.note(report, arrivalUTCNanoseconds: utc) {
@@ -342,6 +348,7 @@ final class NetworkPipeline: CapturePipeline, @unchecked Sendable {
         }
         lastLoss = error
         comeback.lost()
+        backlog = NetworkBacklog()
         for track in tracks { try track.interrupt(error.description, output) }
         state = .searching
         plan(after: error, output)
@@ -390,5 +397,22 @@ final class NetworkPipeline: CapturePipeline, @unchecked Sendable {
         state = .connected(camera)
         hasReconnected = true
         camera.play()
+    }
+}
+
+extension NetworkCameraEvent {
+    /// The latest arrival of what it contains; nil: none.
+    fileprivate var arrivalNanoseconds: Int64? {
+        switch self {
+        case .items(_, let items):
+            items.map { item in
+                switch item {
+                case .unit(let unit): unit.lastArrivalNanoseconds
+                case .hole(let hole): hole.arrivalNanoseconds
+                }
+            }.max()
+        case .report(_, _, let arrival): arrival
+        case .foreign: nil
+        }
     }
 }

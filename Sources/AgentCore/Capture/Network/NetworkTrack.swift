@@ -22,7 +22,8 @@ protocol NetworkTrack: AnyObject {
     /// - Parameter isHarmless: the next unit can be decoded without them.
     func discontinue(isHarmless: Bool, _ output: CaptureOutput) throws(EncodingError)
     /// Called regularly, with or without units.
-    func tick(_ output: CaptureOutput) throws(EncodingError)
+    /// - Parameter now: the time up to which it is known what has arrived.
+    func tick(_ output: CaptureOutput, nowNanoseconds now: Int64) throws(EncodingError)
     /// The camera has been connected again, perhaps with another format.
     func resume(_ description: CameraTrackDescription, _ output: CaptureOutput)
         throws(EncodingError)
@@ -78,9 +79,9 @@ extension NetworkTrack {
         }
     }
 
-    func tick(_ output: CaptureOutput) throws(EncodingError) {
-        try record(times.tick(now: output.nowNanoseconds), output)
-        progress.tick(output)
+    func tick(_ output: CaptureOutput, nowNanoseconds now: Int64) throws(EncodingError) {
+        try record(times.tick(now: now), output)
+        progress.tick(output, nowNanoseconds: now)
     }
 
     /// The connection is lost: records queued units, and starts a loss.
@@ -323,8 +324,8 @@ struct NetworkProgress {
     }
 
     /// Reports part of a continuing loss.
-    mutating func tick(_ output: CaptureOutput) {
-        let now = output.nowNanoseconds
+    /// - Parameter now: the time up to which it is known what has arrived.
+    mutating func tick(_ output: CaptureOutput, nowNanoseconds now: Int64) {
         let untold = now - Self.longestUntoldNanoseconds
         if let stray, stray.startNanoseconds <= untold { tellStray(output) }
         if let lag, lag.startNanoseconds <= untold { tellLag(output) }
