@@ -117,6 +117,8 @@ package struct ArrivalClock: Hashable, Sendable {
     private static let slewNanoseconds: Int64 = 10_000_000
     /// A rate that deviates by more than 1/100 is a new rate.
     private static let rateTolerance: Int64 = 100
+    /// The same once the rate is known to differ from the stated one: it was measured in a short time, and is not a crystal's.
+    private static let measuredRateTolerance: Int64 = 2_000
     /// Plausible rates: 1/200 to 200 times the nominal rate.
     private static let plausibleRates: ClosedRange<Int64> = 5_000...200_000_000
 
@@ -127,6 +129,8 @@ package struct ArrivalClock: Hashable, Sendable {
     private var anchor: (media: Int64, local: Int64) = (0, 0)
     /// Rate of the timestamps, in ppm of the nominal rate.
     private var ratePPM: Int64 = 1_000_000
+    /// The last one in the findings.
+    private var reportedPPM: Int64 = 1_000_000
     /// The last returned time, and its arrival.
     private var given: (time: Int64, arrival: Int64)?
     private var rhythm = StampRhythm()
@@ -437,14 +441,15 @@ package struct ArrivalClock: Hashable, Sendable {
         let growth = end.least.clampedSubtracting(first.least)
         let steps = zip(whole, whole.dropFirst()).map { $1.least.clampedSubtracting($0.least) }
         let isSteady = steps.allSatisfy { $0 >= -growth / 20 && $0 < growth / 5 * 2 }
+        let tolerance = ratePPM == 1_000_000 ? Self.rateTolerance : Self.measuredRateTolerance
         // The first second may be incomplete.
         let early = whole.dropFirst().map(\.early)
-        if isGapless, isSteady, growth > span / Self.rateTolerance, growth < span {
+        if isGapless, isSteady, growth > span / tolerance, growth < span {
             // By the camera's timestamps, less time has passed.
             let factor = Int128(span) * 1_000_000 / Int128(span - growth)
             let due = end.least.clampedAdding(growth / Int64(Self.windowSeconds - 1))
             changeRate(by: Int64(clamping: factor), late: min(due, seconds.last?.least ?? due))
-        } else if isGapless, early.allSatisfy({ $0 > 1_000_000_000 / Self.rateTolerance }) {
+        } else if isGapless, early.allSatisfy({ $0 > 1_000_000_000 / tolerance }) {
             // By the camera's timestamps, more time has passed.
             let factor = Int128(span) * 1_000_000 / Int128(span + early.reduce(0, +))
             changeRate(by: Int64(clamping: factor), late: 0)
@@ -519,7 +524,11 @@ package struct ArrivalClock: Hashable, Sendable {
         anchor = (nanoseconds(last.ticks), local(last.ticks).clampedAdding(late))
         ratePPM = wanted
         forgetDelays()
-        findings.ratePPM = 1_000_000 * 1_000_000 / wanted
+        // A more exact value is not reported.
+        if (wanted - reportedPPM).magnitude > (reportedPPM / Self.rateTolerance).magnitude {
+            reportedPPM = wanted
+            findings.ratePPM = 1_000_000 * 1_000_000 / wanted
+        }
         noteForward(late)
         changes.rates += 1
     }
