@@ -20,26 +20,49 @@ import Testing
         }
     }
 
-    @Test func `after an interruption, arrivals are known up to the newest one that was read`() {
+    /// The process stands still between two reads, or while one waits.
+    @Test(arguments: [true, false])
+    func `after an interruption, arrivals are known up to the newest one that was read`(
+        isInRead: Bool
+    ) {
         var backlog = NetworkBacklog()
         let stall = 10 * Self.second
         backlog.noteRead(from: stall - 50_000_000, until: stall, newest: stall)
+        #expect(!backlog.isBehind)
         var now = stall + 5 * Self.second
         // Parts of packets only, then one second of data by each read.
-        backlog.noteRead(from: now, until: now + 100_000, newest: nil)
+        backlog.noteRead(
+            from: isInRead ? stall + 1_000_000 : now, until: now + 100_000, newest: stall + 1)
         #expect(backlog.isBehind)
-        #expect(backlog.knownNanoseconds(now: now) == stall)
+        #expect(backlog.knownNanoseconds(now: now) == stall + 1)
+        backlog.noteRead(from: now, until: now + 9_000_000, newest: nil)
+        #expect(backlog.isBehind)
         for index in 1...5 as ClosedRange<Int64> {
-            now += 1_000_000
+            now += 10_000_000
             let newest = stall + index * Self.second
-            backlog.noteRead(from: now, until: now + 100_000, newest: newest)
+            // In a debug build, reads take long.
+            backlog.noteRead(from: now, until: now + 9_000_000, newest: newest)
             #expect(backlog.isBehind)
             #expect(backlog.knownNanoseconds(now: now) == newest)
         }
-        // The next read has to wait.
-        backlog.noteRead(from: now, until: now + 20_000_000, newest: nil)
+        // The last part has old and new data.
+        now += 10_000_000
+        backlog.noteRead(from: now, until: now + 100_000, newest: now)
+        #expect(backlog.isBehind)
+        backlog.noteRead(from: now + 1_000_000, until: now + 20_000_000, newest: now + 20_000_000)
         #expect(!backlog.isBehind)
         #expect(backlog.knownNanoseconds(now: now) == now)
+    }
+
+    @Test func `an interruption without data ends with a read that waited`() {
+        var backlog = NetworkBacklog()
+        backlog.noteRead(from: 0, until: 1, newest: nil)
+        var now = 9 * Self.second
+        backlog.noteRead(from: now, until: now + 100_000_000, newest: nil)
+        #expect(backlog.isBehind)
+        now += 100_000_000
+        backlog.noteRead(from: now, until: now + 100_000_000, newest: nil)
+        #expect(!backlog.isBehind)
     }
 
     @Test func `an arrival is not later than now`() {
