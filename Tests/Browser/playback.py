@@ -47,6 +47,26 @@ window.goTo = (text, wanted, told, patience) => new Promise((resolve) => {
 });
 """
 
+# Delays each request for media, and counts it. With `isLate`, the playlists lack what is before 40 s.
+WATCHED = """
+(() => {
+    const real = window.fetch;
+    window.fetched = {};
+    window.fetch = async (path, options) => {
+        const range = new Headers(options?.headers).get('range');
+        if (range) {
+            fetched[`${path} ${range}`] = (fetched[`${path} ${range}`] ?? 0) + 1;
+            if (%(delay)d) await new Promise((resolve) => setTimeout(resolve, %(delay)d));
+        }
+        const answer = await real(path, options);
+        if (!%(isLate)s || !String(path).endsWith('.m3u8')) return answer;
+        const [before, length, ...rest] = (await answer.text()).split('#EXTINF:');
+        const begin = Date.parse(/DATE-TIME:(.*)/.exec(before)[1]) + parseFloat(length) * 1000;
+        return new Response([before.replace(/DATE-TIME:.*/, `DATE-TIME:${new Date(begin).toISOString()}`), ...rest].join('#EXTINF:'));
+    };
+})();
+"""
+
 
 class Archive:
     def __init__(self, page, session):
@@ -67,6 +87,35 @@ class Archive:
         place = "" if at is None else f"at={at:.6f}&"
         with self.get(f"/sources/{source}/picture.jpg?{place}nearest=yes&width=16") as answer:
             return float(answer.headers["X-Tributary-At"])
+
+
+async def apart(arguments):
+    """Two sources whose next segment begins more than 40 s after the shown time: what is not as it should be."""
+    failures = []
+    places = [(is_late, delay, at) for is_late in (False, True) for delay in (0, 100) for at in (2, 50)]
+    for is_late, delay, at in places:
+        name = f"{'late start' if is_late else 'gap'}, delay {delay} ms, at {at} s"
+        async with browser(arguments.browser) as page:
+            await page.early(WATCHED % {"delay": delay, "isLate": "true" if is_late else "false"})
+            await page.open(f"{arguments.apart}?at={at}")
+            # Of each source the one that is shown, and the adjacent ones.
+            segments = 2 if at == 2 else 4
+            try:
+                await asyncio.wait_for(page.until(f"Object.keys(window.fetched).length >= {2 * segments}", 15), 20)
+                await asyncio.sleep(1)
+                state, fetched = await asyncio.wait_for(page.run("[tributary.state().sources, Object.values(fetched)]"), 10)
+            except (TimeoutError, asyncio.TimeoutError):
+                failures.append(f"{name}: not all segments are fetched")
+                continue
+            if max(fetched) > 1:
+                failures.append(f"{name}: a segment is fetched {max(fetched)} times")
+            wanted = "notBegun" if is_late and at == 2 else "shown"
+            if any(source["state"] != wanted for source in state.values()):
+                failures.append(f"{name}: {state}")
+    print(f"sources with segments 45 s apart: {len(places)} times opened, {len(failures)} wrong")
+    for text in failures:
+        print(text)
+    return not failures
 
 
 async def check(arguments):
@@ -115,15 +164,21 @@ async def check(arguments):
     return not failures and not problems
 
 
+async def run(arguments):
+    is_right = await apart(arguments) if arguments.apart else True
+    return 0 if await check(arguments) and is_right else 1
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--browser", choices=("chromium", "firefox"), default="chromium")
     parser.add_argument("--page", required=True, help="such as http://127.0.0.1:8080")
     parser.add_argument("--session", required=True)
+    parser.add_argument("--apart", help="address of a session of two sources; their first segment lasts until 49 s, and four follow")
     parser.add_argument("--count", type=int, default=50)
     parser.add_argument("--refused", help="an origin without a rule for the page: the browser writes into the console that it refuses")
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 30))
-    sys.exit(0 if asyncio.run(check(parser.parse_args())) else 1)
+    sys.exit(asyncio.run(run(parser.parse_args())))
 
 
 if __name__ == "__main__":

@@ -171,8 +171,9 @@ export class TrackMedia {
         const { loading } = this;
         if (loading) {
             const segment = this.index.segments[loading.number];
-            // Fetches for other times only cause delay.
-            if (segment && (segment.end < time - 2 * ahead || segment.start > time + 4 * ahead)) loading.abort.abort();
+            const isFar = segment && (segment.end < time - 2 * ahead || segment.start > time + 4 * ahead);
+            // Fetches for other times only cause delay. The adjacent segment is wanted however far it is.
+            if (isFar && !this.wanted().includes(loading.number)) loading.abort.abort();
         }
         void this.#pump();
     }
@@ -254,19 +255,23 @@ export class TrackMedia {
             while (!this.isClosed && !this.isSpent) {
                 const number = this.wanted().find((number) => !this.#isDone(this.index.segments[number]));
                 if (number === undefined) break;
-                await this.#load(number);
+                try {
+                    await this.#load(number);
+                } catch (error) {
+                    // Another time is wanted now.
+                    if (this.loading?.abort.signal.aborted) continue;
+                    throw error;
+                }
                 if (!this.isSpent) this.failure = '';
                 this.changed();
             }
             this.#finish();
         } catch (error) {
-            if (!(error instanceof DOMException && error.name === 'AbortError')) {
-                // Further errors of a closed source are consequences.
-                if (!this.isSpent) this.failure = error instanceof Error ? error.message : String(error);
-                this.retryAt = performance.now() + pause;
-                if (error instanceof Error && Reflect.get(error, 'status') === 404) {
-                    await this.index.read().catch(() => {});
-                }
+            // Further errors of a closed source are consequences.
+            if (!this.isSpent) this.failure = error instanceof Error ? error.message : String(error);
+            this.retryAt = performance.now() + pause;
+            if (error instanceof Error && Reflect.get(error, 'status') === 404) {
+                await this.index.read().catch(() => {});
             }
             this.changed();
         } finally {
