@@ -18,6 +18,7 @@ from checks import Checks
 STATE = "window.tributary?.state().sources['{0}']?.state"
 STILL = "(() => { const image = document.querySelector('img.still:not([hidden])'); return !!image && image.naturalWidth > 0; })()"
 WORDS = "[...document.querySelectorAll('.words')].map((one) => one.textContent).join(' ')"
+FETCHED = "performance.getEntriesByType('resource').map((one) => one.name).filter((name) => /\\/hls\\/.*\\/{0}\\/.*mp4$/.test(name) && !name.includes('init.mp4'))"
 BROWSER_PLAYS = "MediaSource.isTypeSupported('video/mp4; codecs=\"hvc1.1.6.L93.B0\"')"
 
 
@@ -70,6 +71,14 @@ async def check(arguments):
         session, start = begin(arguments)
         await watch(page, checks, "recorded", arguments.source,
                     f"{arguments.page}/sessions/{session}?at={start + 1.5:.3f}&sources={arguments.source}", "shown")
+        if not await page.run(BROWSER_PLAYS):
+            await asyncio.sleep(5)
+            fetched = await page.run(FETCHED.format(arguments.source))
+            checks("recorded: only initialization sections are fetched", fetched == [], ", ".join(fetched))
+            await page.open(f"{arguments.page}/sessions/{session}?at={start - 1:.3f}&sources={arguments.source}")
+            await page.until(f"{STATE.format(arguments.source)} === 'notBegun'", 20)
+            words = await page.run(WORDS)
+            checks("recorded: before its first picture, words say so", "Not begun yet" in words, words)
         # Chromium itself tells of the type that it refuses.
         checks.console(page, ("begin anew", "cannot play"))
     return checks.failures == 0

@@ -22,6 +22,8 @@ const gap = 0.25;
 /** A decoder that fails twice within this time in the same segment cannot decode it, milliseconds. */
 const suspicion = 60_000;
 
+const Source = /** @type {typeof MediaSource | undefined} */ (Reflect.get(window, 'ManagedMediaSource') ?? window.MediaSource);
+
 /** Whether media may come from the object store, where the viewer redirects to it. */
 let isDirect = true;
 
@@ -90,10 +92,10 @@ export class TrackMedia {
         this.changed = () => {};
         /** Why nothing comes, in words. */
         this.failure = '';
-        /** The source has no track of this kind. */
-        this.isAbsent = false;
-        /** The codec that this browser cannot decode; empty: none. */
-        this.unsupported = '';
+        /** No file that was read has a track of this kind. */
+        this.hasNoTrack = false;
+        /** @type {Map<string, string>} Codecs that this browser cannot decode, by the initialization section. */
+        this.refused = new Map();
         /** @type {Map<string, { size: number, start: number, end: number, when: number }>} Appended segments. */
         this.appended = new Map();
         /** @type {Set<string>} Segments that this browser cannot decode, which are neither fetched nor waited for again. */
@@ -126,10 +128,19 @@ export class TrackMedia {
         this.#open();
     }
 
+    /** The codec at the wanted time that this browser cannot decode; empty: none. */
+    get unsupported() {
+        const segment = this.index.segments[Math.max(0, this.index.at(this.time))];
+        return (segment && this.refused.get(segment.initialization)) ?? '';
+    }
+
+    /** Nothing of this kind can be played at the wanted time. */
+    get isAbsent() {
+        return this.hasNoTrack || this.unsupported !== '';
+    }
+
     /** Gives the element an empty media source. */
     #open() {
-        const Source = /** @type {typeof MediaSource | undefined} */ (
-            Reflect.get(window, 'ManagedMediaSource') ?? window.MediaSource);
         if (!Source) {
             this.failure = 'This browser cannot play recordings (it has no Media Source Extensions).';
             return;
@@ -294,20 +305,20 @@ export class TrackMedia {
         const segment = this.index.segments[number];
         const abort = new AbortController();
         this.loading = { number, abort };
-        // Of a source without such a track, the next segment has none either: its media are not fetched for that.
-        const isAbsent = this.isAbsent && await this.#track(segment) === null;
-        const [track, response] = await Promise.all([
-            this.#track(segment),
-            isAbsent ? new ArrayBuffer(0) : fetchMedia(segment.media, byteRange(segment), abort.signal),
-        ]);
-        this.loading = undefined;
+        const fetchSegment = () => fetchMedia(segment.media, byteRange(segment), abort.signal);
+        // Media are fetched together with their initialization section only after an earlier one could be decoded.
+        const isLikely = this.buffer !== undefined && !this.refused.has(segment.initialization);
+        const [track, early] = await Promise.all([this.#track(segment), isLikely ? fetchSegment() : undefined]);
         const key = segmentKey(segment);
-        if (!track) {
+        if (!track || this.refused.has(segment.initialization)) {
+            this.loading = undefined;
             this.samples.known.set(key, noSamples());
             this.appended.set(key, { size: 0, start: segment.start, end: segment.end, when: performance.now() });
-            this.isAbsent = !this.buffer;
+            this.hasNoTrack = !track && !this.buffer;
             return;
         }
+        const response = early ?? await fetchSegment();
+        this.loading = undefined;
         const read = readOrNull(response, track);
         if (!read) {
             this.samples.known.set(key, noSamples());
@@ -347,10 +358,19 @@ export class TrackMedia {
         if (known) return known;
         const reading = request(segment.initialization)
             .then((response) => response.arrayBuffer())
-            .then((buffer) => readInitialization(buffer, this.kind));
+            .then((buffer) => {
+                const track = readInitialization(buffer, this.kind);
+                if (track && !Source?.isTypeSupported(this.#type(track))) this.refused.set(segment.initialization, track.codec);
+                return track;
+            });
         this.tracks.set(segment.initialization, reading);
         reading.catch(() => this.tracks.delete(segment.initialization));
         return reading;
+    }
+
+    /** @param {Track} track */
+    #type(track) {
+        return `${this.kind}/mp4; codecs="${track.codec}"`;
     }
 
     /**
@@ -359,17 +379,11 @@ export class TrackMedia {
      * @param {number} offset
      */
     async #append(track, parts, offset) {
-        const type = `${this.kind}/mp4; codecs="${track.codec}"`;
+        const type = this.#type(track);
         const source = /** @type {MediaSource} */ (this.source);
         if (!this.buffer) {
-            if (!MediaSource.isTypeSupported(type)) {
-                this.isAbsent = true;
-                this.unsupported = track.codec;
-                throw new Error(`This browser cannot play ${track.codec}.`);
-            }
             this.buffer = source.addSourceBuffer(type);
-            this.isAbsent = false;
-            this.unsupported = '';
+            this.hasNoTrack = false;
         }
         if (this.current !== track) {
             if (this.current && this.current.codec !== track.codec) this.buffer.changeType(type);

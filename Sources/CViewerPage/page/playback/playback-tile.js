@@ -132,7 +132,7 @@ export class PlaybackTile {
         const { sample, isThere, isGap } = this.picture.follow(time, rate, isRunning);
         this.#showStill(time, isRunning, lanes.preview);
         this.#tell(time, sample, isThere, isGap, lane);
-        if (media.isAbsent) this.level.follow(time, isRunning ? Math.abs(rate) : 0);
+        if (media.hasNoTrack) this.level.follow(time, isRunning ? Math.abs(rate) : 0);
         else this.level.bar.hide();
         this.lag = this.at === null ? 0 : Math.max(0, time - this.at);
     }
@@ -210,6 +210,14 @@ export class PlaybackTile {
     }
 
     /**
+     * The segment with the picture of a time; undefined: before the first picture, in a gap, or after the last one.
+     * @param {number} time
+     */
+    #segment(time) {
+        return this.index.segments.filter(({ start, end }) => start <= time && time < end + gap).at(-1);
+    }
+
+    /**
      * For codecs that this browser cannot decode: shows the keyframe before a time, or its exact picture while paused.
      * @param {number} time
      * @param {boolean} isRunning
@@ -217,7 +225,7 @@ export class PlaybackTile {
      */
     #showStill(time, isRunning, preview) {
         if (!this.media.unsupported) return this.stills.hide();
-        const segment = this.index.segments.filter(({ start, end }) => start <= time && time < end + gap).at(-1);
+        const segment = this.#segment(time);
         if (!segment) return this.stills.hide();
         this.stills.show(`${this.#still(preview)}?at=${(isRunning ? segment.start + 0.001 : time).toFixed(3)}&nearest=yes`, false);
     }
@@ -262,9 +270,8 @@ export class PlaybackTile {
      */
     #words(time, sample, isThere, isGap, lane) {
         const { media } = this;
-        if (media.unsupported) return ['unsupported', `This browser cannot play ${media.unsupported}: keyframes are shown as pictures.`];
         if (media.failure) return ['failed', media.failure];
-        if (media.isAbsent) return ['soundOnly', 'Sound only: this source has no pictures here.'];
+        if (media.hasNoTrack) return ['soundOnly', 'Sound only: this source has no pictures here.'];
         if (this.index.segments.length === 0) {
             if (this.index.failure) return ['failed', this.index.failure];
             if (!this.index.isRead) return ['loading', 'Loading…'];
@@ -279,25 +286,58 @@ export class PlaybackTile {
             const isBack = lane?.recorded.some(({ startSeconds, endSeconds }) => startSeconds <= missing.endSeconds + gap && endSeconds > missing.endSeconds);
             return ['missing', `${causeBeginning(missing.cause)}${count}.${isBack ? ` Back at ${sessionTime(missing.endSeconds)}.` : ''}`];
         }
+        if (media.unsupported) return this.#unsupportedWords(time, lane);
         if (media.isBroken(time, sample)) return ['failed', 'This browser cannot decode this part of the recording.'];
         if (sample === undefined || (sample && !isThere)) return ['loading', 'Loading…'];
         const held = lane && (isGap || sample === null) ? heldAt(lane, time)[0] : undefined;
-        if (held) return ['held', `Held by ${held.collector}, which is not read.`];
+        if (held) return this.#heldWords(held);
         if (sample === null) {
-            const first = media.samples.beside(time, 1)?.start ?? lane?.recorded[0]?.startSeconds ?? this.index.start ?? 0;
-            return ['notBegun', `Not begun yet: its first picture is at ${sessionTime(first)}.`];
+            return this.#beginWords(media.samples.beside(time, 1)?.start ?? lane?.recorded[0]?.startSeconds ?? this.index.start ?? 0);
         }
         if (!isGap) return ['shown', ''];
         const next = media.samples.beside(time, 1);
-        if (next) {
-            return ['missing', `No picture for ${duration(next.start - sample.end)}: back at ${sessionTime(next.start)}.`];
-        }
+        if (next) return this.#gapWords(sample.end, next.start);
         if (next === undefined) return ['missing', 'No picture at this time.'];
+        return this.#endWords(sample.end, lane);
+    }
+
+    /**
+     * Of a codec that this browser cannot decode, no sample is known.
+     * @param {number} time
+     * @param {Lane | undefined} lane
+     * @returns {[string, string]}
+     */
+    #unsupportedWords(time, lane) {
+        if (this.#segment(time)) return ['unsupported', `This browser cannot play ${this.media.unsupported}: keyframes are shown as pictures.`];
+        const held = lane && heldAt(lane, time)[0];
+        if (held) return this.#heldWords(held);
+        const { segments } = this.index;
+        const number = segments.findIndex(({ start }) => start > time);
+        if (number < 0) return this.#endWords(segments[segments.length - 1].end, lane);
+        const next = segments[number].start;
+        return number > 0 ? this.#gapWords(segments[number - 1].end, next) : this.#beginWords(next);
+    }
+
+    /** @param {import('./playback-coverage.js').Held} held @returns {[string, string]} */
+    #heldWords({ collector }) {
+        return ['held', `Held by ${collector}, which is not read.`];
+    }
+
+    /** @param {number} first @returns {[string, string]} */
+    #beginWords(first) {
+        return ['notBegun', `Not begun yet: its first picture is at ${sessionTime(first)}.`];
+    }
+
+    /** @param {number} end @param {number} next @returns {[string, string]} */
+    #gapWords(end, next) {
+        return ['missing', `No picture for ${duration(next - end)}: back at ${sessionTime(next)}.`];
+    }
+
+    /** @param {number} end @param {Lane | undefined} lane @returns {[string, string]} */
+    #endWords(end, lane) {
         if (this.index.failure) return ['failed', this.index.failure];
-        if (lane?.recorded.at(-1)?.isGrowing || !this.index.isComplete) {
-            return ['ahead', 'The recording has not got here yet.'];
-        }
-        return ['ended', `Ended at ${sessionTime(sample.end)}.`];
+        if (lane?.recorded.at(-1)?.isGrowing || !this.index.isComplete) return ['ahead', 'The recording has not got here yet.'];
+        return ['ended', `Ended at ${sessionTime(end)}.`];
     }
 
     /** Error bound of the picture that is shown, seconds. */
