@@ -20,6 +20,7 @@ FORM = "!!document.querySelector('dialog.login[open]')"
 NO_FORM = "!document.querySelector('dialog.login')"
 SHOWN = "Object.values(window.tributary?.state().sources ?? {}).some((one) => one.at !== null)"
 WRONG = "(document.querySelector('dialog.login .wrong')?.textContent ?? '')"
+HIDDEN = "getComputedStyle(document.getElementById('page')).visibility === 'hidden'"
 # As a log-out in another tab.
 SITE = "fetch('/api/v1/site').then(async (answer) => [answer.status, (await answer.text()).trim()])"
 LOG_OUT = "fetch('/api/v1/logout', { method: 'POST' }).then((answer) => answer.status)"
@@ -87,6 +88,7 @@ async def check(arguments):
         await page.until(FORM, 15)
         words = await page.run("document.querySelector('dialog.login').textContent")
         checks("a log-in that ends during live brings the form, which says why", "has ended" in words, words)
+        checks("and hides what was shown", await page.run(HIDDEN))
         await log_in(page, viewer)
         await page.until("Object.values(tributary.state().sources).some((one) => one.state === 'live')", 20)
         checks("and live goes on", True)
@@ -121,6 +123,17 @@ async def check(arguments):
         await page.press("header .account button")
         await page.until(FORM, 10)
         checks("the button logs out", await page.run("fetch('/api/v1/account').then((answer) => answer.status)") == 401)
+        await log_in(page, viewer)
+        await page.open(f"{arguments.page}/sessions")
+        await page.until("document.querySelectorAll('.session').length > 0", 10)
+        await page.open(f"{arguments.page}/health")
+        await page.until("document.querySelectorAll('.source').length > 0", 10)
+        await page.press("header .account button")
+        await page.until(FORM, 10)
+        history = await page.send("Page.getNavigationHistory")
+        await page.send("Page.navigateToHistoryEntry", entryId=history["entries"][history["currentIndex"] - 1]["id"])
+        await page.until(f"location.pathname === '/sessions' && {FORM}", 10)
+        checks("after a log-out, the browser's Back shows the form and no sessions", await page.run("document.querySelectorAll('.session').length") == 0)
         if arguments.shots:
             await page.shoot(f"{arguments.shots}/login.png")
         for _ in range(30):

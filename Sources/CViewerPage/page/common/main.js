@@ -147,6 +147,11 @@ addEventListener('tributary:zone', () => {
     void show(true);
 });
 addEventListener('tributary:account', () => void lookWhoReads());
+// A page that the browser keeps for its Back button is empty there, and is read again: the log-in may have ended since.
+addEventListener('pagehide', ({ persisted }) => { document.body.hidden = persisted; });
+addEventListener('pageshow', ({ persisted }) => {
+    if (persisted) location.reload();
+});
 void showHeader();
 void lookWhoReads();
 void show();
