@@ -20,6 +20,7 @@ HEAR = "window.EventSource = class extends EventSource { constructor(address) { 
 LIVE = "(() => { const all = Object.values(window.tributary?.state().sources ?? {}); return all.length > 0 && all.every((one) => one.state === 'live'); })()"
 MIDDLE = "document.querySelector('.middle').textContent"
 TROUBLE = "(() => { const place = document.querySelector('.trouble'); return place.hidden ? '' : place.textContent; })()"
+FINDINGS = "(document.querySelector('.findings')?.textContent ?? '')"
 # The browser tells of each request that nobody took.
 CUT = ("ERR_CONNECTION_REFUSED", "ERR_CONNECTION_RESET", "ERR_INCOMPLETE_CHUNKED_ENCODING", "ERR_EMPTY_RESPONSE", "ERR_NETWORK_CHANGED")
 
@@ -85,6 +86,10 @@ async def check(arguments):
         tile = await page.run("document.querySelector('.live-tile .words').textContent")
         checks("a viewer that is away is said", "Trying again" in said, said)
         checks("and on each tile, with what is done about it, and no more", "No connection to the viewer" in tile and "trying again" in tile, tile)
+        # Longer than the page waits for the collector's status.
+        await asyncio.sleep(7)
+        said = await page.run(MIDDLE)
+        checks("and nothing of the collector, of which the page knows nothing", "collector" not in said, said)
         await line.mend()
         await page.until(LIVE, 40)
         checks("it comes back by itself", True)
@@ -103,6 +108,16 @@ async def check(arguments):
         words = await page.run(MIDDLE)
         checks("an ended session is said by its name or its beginning, not by its id, with the way to its recording",
             session not in words and "Session of" in words and "Watch the recording" in words, words)
+
+        await page.open(f"{address}/health")
+        await page.until(f"{FINDINGS} === 'Everything is well.'", 20)
+        line.cut()
+        await page.until(f"{FINDINGS}.startsWith('The viewer does not answer: its last status came')", 20)
+        said = await page.run(FINDINGS)
+        checks("Health says that the viewer is away, and nothing of the collector", "ollector" not in said, said)
+        await line.mend()
+        await page.until(f"{FINDINGS} === 'Everything is well.'", 40)
+        checks("and that all is well when it is back", True)
 
         await page.open(f"{address}/sessions/no-such-session")
         await page.until("document.querySelector('main').textContent.includes('cannot be shown')", 10)

@@ -13,6 +13,10 @@ export const alerts = {
         means: 'The receiving thread makes no progress. systemd restarts the collector after a minute, and the session continues.',
         act: 'Keep the log from before the restart, and report it if it happens again.',
     },
+    TributaryViewerDown: {
+        means: 'The viewer does not answer this page. Recording does not depend on it; the page shows the values that came last.',
+        act: 'systemctl status tributary-viewer; check the network between this browser and the viewer.',
+    },
     TributaryNotRecording: {
         means: 'No samples are accepted. An alert about the disk usually comes with it.',
         act: 'Ask /readyz of the collector, which says why.',

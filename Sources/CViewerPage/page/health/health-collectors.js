@@ -1,7 +1,7 @@
 // @ts-check
 // The collectors of a site, as `tributary top --site` shows them.
 
-import { account, get } from './api.js';
+import { account, ApiError, get } from './api.js';
 import { element, setText } from './element.js';
 import { bitRate, bytes, clock, counted, duration, shortTime } from './format.js';
 
@@ -95,10 +95,11 @@ export class CollectorTable {
             if (this.#isClosed) return;
             this.#cameAt = new Date();
             this.#show(overview);
-        } catch {
+        } catch (error) {
             // An overview that was read stays, with its time.
             if (!this.#cameAt) return;
-            setText(this.#note, `The site’s database does not answer: this is of ${clock(this.#cameAt)}.`);
+            const isViewer = error instanceof ApiError && error.status === 0;
+            setText(this.#note, `${isViewer ? 'The viewer' : 'The site’s database'} does not answer: this is of ${clock(this.#cameAt)}.`);
             this.#note.classList.add('late');
         }
     }

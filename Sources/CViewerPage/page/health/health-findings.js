@@ -13,18 +13,20 @@ import { limits } from './limits.js';
  * @property {string} [source]
  */
 
-/** Without a status for this long, the collector does not respond. Seconds. */
-export const silence = 5;
-
 /**
  * @param {import('./health-history.js').History} history
  * @returns {Finding[]} The worst first.
  */
 export function findings(history) {
     const { status } = history;
-    const age = history.now - history.second;
-    if (!status || age > silence) {
-        const since = status ? ` for ${duration(age)}` : '';
+    if (!status || history.isSilent) {
+        const age = duration(history.now - history.second);
+        // Only the viewer knows the collector's state.
+        if (!history.isConnected) {
+            const since = status ? `: its last status came ${age} ago` : '';
+            return [{ alert: 'TributaryViewerDown', text: `The viewer does not answer${since}.`, isCritical: true }];
+        }
+        const since = status ? ` for ${age}` : '';
         return [{ alert: 'TributaryCollectorDown', text: `No collector answers the viewer${since}.`, isCritical: true }];
     }
     const found = [...site(status, history), ...status.sources.flatMap((source) => ofSource(source, history))];

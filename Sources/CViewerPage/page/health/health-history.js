@@ -26,6 +26,8 @@ import { bitRate, bytes, shortTime } from './format.js';
 
 /** An hour, second by second. */
 export const capacity = 3600;
+/** Without a status for this long, the collector or the viewer does not respond. Seconds. */
+const silence = 5;
 /** Limit of sources. */
 const mostSources = 512;
 
@@ -180,6 +182,10 @@ export class History {
     status;
     /** When the last status came, whole seconds of {@link now}. */
     second = -1;
+    /** The connection for events is open. */
+    isConnected = false;
+    /** When that changed, or the page came into view, whole seconds of {@link now}. */
+    #changed = capacity;
     /** An hour before the page was opened. */
     #origin = performance.now() - capacity * 1000;
     /** The oldest second with data. */
@@ -195,6 +201,16 @@ export class History {
         return this.now - capacity;
     }
 
+    /** No status has come for a while. */
+    get isSilent() {
+        return this.second < 0 || this.now - this.second > silence;
+    }
+
+    /** No status has come, and the connection for it is too new to say why. */
+    get isAwaited() {
+        return this.isSilent && this.now - this.#changed < silence;
+    }
+
     /** How much of the hour there is to draw, seconds. */
     get span() {
         return [300, 900, 1800].find((span) => span >= this.now - this.#first) ?? capacity;
@@ -203,6 +219,13 @@ export class History {
     /** Starts to listen; it never stops while the page is open. */
     constructor() {
         listen('status', (status) => this.#take(status));
+        listen('connection', (isOpen) => {
+            this.isConnected = isOpen;
+            this.#changed = this.now;
+        });
+        document.addEventListener('visibilitychange', () => {
+            this.#changed = this.now;
+        });
         void this.#remember();
     }
 

@@ -5,7 +5,7 @@ import { button, element, setText } from './element.js';
 import { bitRate, bytes, counted, duration, shortTime } from './format.js';
 import { alerts } from './health-alerts.js';
 import { CollectorTable } from './health-collectors.js';
-import { findings, silence } from './health-findings.js';
+import { findings } from './health-findings.js';
 import { figures, keptHistory } from './health-history.js';
 import { Plot } from './health-plot.js';
 import { limits } from './limits.js';
@@ -112,10 +112,10 @@ class HealthPage {
     }
 
     #drawFindings() {
-        const isNew = this.#history.second < 0 && this.#history.openFor < silence;
+        const isNew = this.#history.isAwaited;
         this.#column.classList.toggle('awaiting', isNew);
         const found = isNew ? [] : findings(this.#history);
-        const { problems } = this.#collectors;
+        const problems = this.#history.isSilent ? [] : this.#collectors.problems;
         const said = found.map((finding) => finding.alert + (finding.source ?? '')).join() + problems.length + isNew;
         const texts = [...found.map((finding) => finding.text), ...problems];
         if (said === this.#said) {

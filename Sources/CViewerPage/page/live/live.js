@@ -74,6 +74,8 @@ class LivePage {
     /** @type {{ session?: string, sources: import('./live-tile.js').SourceStatus[], omittedSources: number, isReady: boolean, disk: import('./disk-words.js').Disk } | undefined} */
     #status;
     #statusAt = performance.now();
+    /** Whether the connection for events is open, and since when that is so. */
+    #events = { isOpen: false, since: performance.now() };
     /** @type {'open' | 'paused' | 'lost' | ''} */
     #line = '';
     #hasLostLine = false;
@@ -124,6 +126,7 @@ class LivePage {
         this.#ends = [
             () => this.#dropKeys(),
             listen('status', (status) => this.#takeStatus(status)),
+            listen('connection', (isOpen) => { this.#events = { isOpen, since: performance.now() }; }),
             listen('gap', (gap) => this.#takeGap(gap)),
             listen('sessionEnded', ({ session }) => {
                 this.#ended = session;
@@ -302,10 +305,11 @@ class LivePage {
     #explain() {
         const tiles = [...this.#wall.tiles.values()];
         const isEmpty = !tiles.some((tile) => tile.at !== null);
-        const hasStatus = performance.now() - this.#statusAt < patience;
+        // Without a connection for events, nothing is known of the collector.
+        const hasStatus = !this.#events.isOpen || performance.now() - Math.max(this.#statusAt, this.#events.since) < patience;
         /** @type {(Node | string)[]} */
         let words = [];
-        if (this.#line === 'lost' && isEmpty) words = [this.#toolbar.notice.textContent ?? ''];
+        if (this.#line === 'lost') words = isEmpty ? [this.#toolbar.notice.textContent ?? ''] : [];
         else if (this.#ended) {
             words = [`${titleNow(this.#ended)} has ended. `,
                 element('a', { href: `/sessions/${encodeURIComponent(this.#ended)}` }, 'Watch the recording'), ', or wait for the next one.'];
