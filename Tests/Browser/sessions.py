@@ -8,14 +8,23 @@ The session is removed; what is recorded goes on in another session. Its collect
 
 import argparse
 import asyncio
+import datetime
 import json
 import sys
+import urllib.parse
 import urllib.request
 
 from checks import Checks
 from chromium import Chromium
 
 SAID = "document.getElementById('said').textContent"
+
+
+def day():
+    """Today, as a query."""
+    start = datetime.datetime.now().astimezone().replace(hour=0, minute=0, second=0, microsecond=0)
+    times = (start, start + datetime.timedelta(days=1))
+    return urllib.parse.urlencode(dict(zip(("from", "until"), [time.astimezone(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ") for time in times])))
 
 
 async def check(arguments):
@@ -32,7 +41,7 @@ async def check(arguments):
         await page.open(f"{arguments.page}/sessions")
         await page.until(f"!!document.querySelector('{item} .acts')", 15)
 
-        await page.send("Fetch.enable", patterns=[{"urlPattern": "*/coverage*", "requestStage": "Request"}])
+        await page.send("Fetch.enable", patterns=[{"urlPattern": place, "requestStage": "Request"} for place in ("*/coverage*", "*/recorded*")])
         await page.open(f"{arguments.page}/sessions")
         await page.until(f"!!document.querySelector('{item} .acts')", 15)
         while not page.stopped:
@@ -43,6 +52,18 @@ async def check(arguments):
         page.stopped.clear()
         await page.until("document.querySelectorAll('.day .track span').length > 0", 15)
         checks("sessions stay in their place when their details come", await page.run(places) == before, f"{before} {await page.run(places)}")
+
+        await page.resize(1280, 240)
+        await page.open(f"{arguments.page}/sessions")
+        await page.until("document.querySelectorAll('.day .track span').length > 0", 15)
+        await asyncio.sleep(1)
+        shown = await page.run("document.querySelectorAll('.day .track span').length")
+        with urllib.request.urlopen(f"{arguments.page}/api/v1/recorded?{day()}&pixels=2880") as answer:
+            recorded = sum(len(one["recorded"]) for one in json.load(answer) if "previewOf" not in one)
+        checks("a day's lanes have all that is recorded, also of sessions below the window", shown == recorded, f"{shown} of {recorded}")
+        await page.resize(1280, 900)
+        await page.open(f"{arguments.page}/sessions")
+        await page.until(f"!!document.querySelector('{item} .acts')", 15)
 
         async def press(name):
             await page.run(f"document.querySelector('{item} [data-act={name}]').focus()")

@@ -1,45 +1,29 @@
 // @ts-check
 // `/calendar?day=2026-11-20`: a month, with the recorded times of each day by source, and single days, over all sessions.
 
-import { ApiError, get } from './api.js';
+import { ApiError } from './api.js';
 import { element, setText } from './element.js';
 import { listen } from './events.js';
 import { day as dayText } from './format.js';
-import { DayStrip, dayOf } from './sessions-day.js';
+import { DayStrip, dayOf, fineColumns, readRecorded } from './sessions-day.js';
 import { setTitle } from './shell.js';
 import { localParts, readInstant, withZone, zone } from './zone.js';
 
 /** Columns that a day of the month is drawn in: a quarter of an hour each. */
 const columns = 96;
-/** A day in full: two columns a minute. */
-const fineColumns = 2880;
 /** Lanes of a day of the month. */
 const mostLanes = 4;
 /** Events are debounced, and growing recordings are polled, milliseconds. */
 const settle = 1000;
 const period = 60_000;
 
-/** @typedef {{ source: string, previewOf?: string, recorded: { session: string, start: string, end: string }[] }} SourceRecord */
+/** @typedef {import('./sessions-day.js').SourceRecord} SourceRecord */
 /** @typedef {{ start: Date, end: Date }} Day */
 
 /** @type {import('./main.js').Open} */
 export function open(root, location) {
     setTitle('Calendar');
     return new CalendarPage(root, location);
-}
-
-/**
- * Recorded spans between two instants, without those of previews.
- * @param {Date} from
- * @param {Date} until
- * @param {number} pixels
- * @param {AbortSignal} signal
- * @returns {Promise<SourceRecord[]>}
- */
-async function readRecorded(from, until, pixels, signal) {
-    /** @type {SourceRecord[]} */
-    const records = await get(`/api/v1/recorded?from=${from.toISOString()}&until=${until.toISOString()}&pixels=${pixels}`, signal);
-    return records.filter(({ previewOf }) => previewOf === undefined);
 }
 
 /**

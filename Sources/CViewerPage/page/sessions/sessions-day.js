@@ -1,7 +1,7 @@
 // @ts-check
 // One day over all sessions: a lane per source with its recorded spans; a click opens that instant.
 
-import { address } from './api.js';
+import { address, get } from './api.js';
 import { element, setText } from './element.js';
 import { clock, clockMinutes } from './format.js';
 import { navigate } from './main.js';
@@ -14,6 +14,8 @@ const step = 300_000;
 const farStep = 3_600_000;
 /** A session may be shorter than a pixel: so near to it is on it, CSS pixels. */
 const grip = 3;
+/** Columns of a day: two a minute. */
+export const fineColumns = 2880;
 /** Limit of days that a session is shown on. */
 const mostDays = 62;
 
@@ -47,6 +49,22 @@ export function daysOf(start, end) {
     return days;
 }
 
+/** @typedef {{ source: string, previewOf?: string, recorded: { session: string, start: string, end: string }[] }} SourceRecord */
+
+/**
+ * Recorded spans between two instants, of all sessions, without those of previews.
+ * @param {Date} from
+ * @param {Date} until
+ * @param {number} pixels
+ * @param {AbortSignal} [signal]
+ * @returns {Promise<SourceRecord[]>}
+ */
+export async function readRecorded(from, until, pixels, signal) {
+    /** @type {SourceRecord[]} */
+    const records = await get(`/api/v1/recorded?from=${from.toISOString()}&until=${until.toISOString()}&pixels=${pixels}`, signal);
+    return records.filter(({ previewOf }) => previewOf === undefined);
+}
+
 /**
  * A recorded span of a source in one session, milliseconds since 1970.
  * @typedef {object} Span
@@ -62,6 +80,7 @@ export class DayStrip {
         this.end = end.getTime();
         /** @type {Map<string, Span[]>} */
         this.spans = new Map();
+        this.isRead = false;
         this.at = (this.start + this.end) / 2;
         this.lanes = element('div', { className: 'lanes' });
         this.place = element('span', { className: 'at figures', hidden: true });
@@ -91,27 +110,11 @@ export class DayStrip {
     }
 
     /**
-     * @param {string} session
-     * @param {number} zero Milliseconds since 1970.
-     * @param {import('./playback-coverage.js').Lane[]} lanes
-     */
-    add(session, zero, lanes) {
-        for (const { source, recorded } of lanes) {
-            const known = (this.spans.get(source) ?? []).filter((span) => span.session !== session);
-            for (const { startSeconds, endSeconds } of recorded) {
-                const [start, end] = [zero + startSeconds * 1000, zero + endSeconds * 1000];
-                if (end > this.start && start < this.end) known.push({ session, start, end });
-            }
-            if (known.length > 0) this.spans.set(source, known);
-        }
-        this.#draw();
-    }
-
-    /**
      * Adds the recorded spans of this day, of all sessions.
-     * @param {{ source: string, recorded: { session: string, start: string, end: string }[] }[]} records
+     * @param {SourceRecord[]} records
      */
     addRecords(records) {
+        this.isRead = true;
         for (const { source, recorded } of records) {
             const spans = recorded.map(({ session, start, end }) => ({ session, start: Date.parse(start), end: Date.parse(end) }))
                 .filter(({ start, end }) => end > this.start && start < this.end);
@@ -172,7 +175,7 @@ export class DayStrip {
     /** @param {number} time */
     #words(time) {
         const found = this.#found(time);
-        return `${clock(new Date(time))}, ${found ? found.sources.join(', ') : 'nothing recorded'}`;
+        return `${clock(new Date(time))}, ${found ? found.sources.join(', ') : this.isRead ? 'nothing recorded' : 'being read'}`;
     }
 
     /** @param {number} time */

@@ -1,11 +1,11 @@
 // @ts-check
-// Details of sessions for the list: duration and gaps. Requested when an item becomes visible, a few at a time.
+// Details for the list of sessions: duration and gaps. Requested when an item becomes visible, a few at a time.
 
 import { address, get } from './api.js';
 import { hasPictures, mainLanes } from './playback-coverage.js';
 import { previewsOf } from './renditions.js';
 
-/** Sessions that are asked for at once: each reads files. */
+/** Requests at once: each reads files. */
 const atOnce = 3;
 
 /**
@@ -15,7 +15,6 @@ const atOnce = 3;
  * @property {number} end
  * @property {{ name: string, preview?: string, hasPictures: boolean, start: number, end: number }[]} sources Without previews.
  * @property {{ samples: number, count: number, cause: string }[]} missing
- * @property {import('./playback-coverage.js').Lane[]} lanes
  */
 
 /**
@@ -38,13 +37,13 @@ export async function readDetails(session) {
     const ends = sources.map((/** @type {any} */ source) => source.end).filter(Number.isFinite);
     return {
         zero: Date.parse(overview.zero), start: starts.length > 0 ? Math.min(...starts) : 0, end: ends.length > 0 ? Math.max(...ends) : 0,
-        sources, missing, lanes,
+        sources, missing,
     };
 }
 
 export class DetailReader {
     constructor() {
-        /** @type {{ session: string, take: (details: Details) => void, fail: (error: unknown) => void }[]} */
+        /** @type {(() => Promise<void>)[]} */
         this.waiting = [];
         this.running = 0;
         this.isClosed = false;
@@ -66,14 +65,22 @@ export class DetailReader {
     }
 
     /**
-     * @param {Element} place The session is read when this becomes visible.
-     * @param {string} session
-     * @param {(details: Details) => void} take
+     * @template Found
+     * @param {Element} place It is read when this becomes visible.
+     * @param {() => Promise<Found>} read
+     * @param {(found: Found) => void} take
      * @param {(error: unknown) => void} fail
      */
-    watch(place, session, take, fail) {
+    watch(place, read, take, fail) {
         this.seen.set(place, () => {
-            this.waiting.push({ session, take, fail });
+            this.waiting.push(async () => {
+                try {
+                    const found = await read();
+                    if (!this.isClosed) take(found);
+                } catch (error) {
+                    if (!this.isClosed) fail(error);
+                }
+            });
             void this.#run();
         });
         this.observer.observe(place);
@@ -82,14 +89,7 @@ export class DetailReader {
     async #run() {
         if (this.running >= atOnce) return;
         this.running += 1;
-        for (let next = this.waiting.shift(); next && !this.isClosed; next = this.waiting.shift()) {
-            try {
-                const details = await readDetails(next.session);
-                if (!this.isClosed) next.take(details);
-            } catch (error) {
-                if (!this.isClosed) next.fail(error);
-            }
-        }
+        for (let next = this.waiting.shift(); next && !this.isClosed; next = this.waiting.shift()) await next();
         this.running -= 1;
     }
 }

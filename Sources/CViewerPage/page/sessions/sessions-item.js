@@ -5,6 +5,7 @@ import { address } from './api.js';
 import { isOnPurpose, missingText } from './causes.js';
 import { button, element, setText } from './element.js';
 import { bytes, clock, counted, duration, timeElement, utc } from './format.js';
+import { readDetails } from './sessions-details.js';
 import { titleOf, zeroOf } from './session-name.js';
 import { mainSources } from './sessions-list.js';
 
@@ -68,7 +69,7 @@ export function sessionItem(listing, wanted, reader, acts, tell) {
                     className: 'plain', disabled: listing.isProtected, title: listing.isProtected ? 'Protected sessions are not removed: unprotect it first' : '' })));
     /** @type {import('./sessions-details.js').Details | undefined} */
     let known;
-    reader.watch(item, listing.session, (details) => {
+    reader.watch(item, () => readDetails(listing.session), (details) => {
         known = details;
         tell(details);
         setText(length, duration(details.end - details.start));

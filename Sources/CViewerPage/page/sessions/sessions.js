@@ -5,7 +5,7 @@ import { account } from './api.js';
 import { button, element, setText } from './element.js';
 import { listen } from './events.js';
 import { counted, day } from './format.js';
-import { DayStrip, dayOf, daysOf } from './sessions-day.js';
+import { DayStrip, dayOf, daysOf, fineColumns, readRecorded } from './sessions-day.js';
 import { DetailReader } from './sessions-details.js';
 import { editSession, endSession, protectSession, removeSession } from './sessions-edit.js';
 import { sessionItem } from './sessions-item.js';
@@ -28,6 +28,14 @@ export async function open(root, location) {
     return new SessionsPage(root, location, role === 'operator');
 }
 
+/**
+ * @typedef {object} Section
+ * @property {number} key
+ * @property {HTMLElement} section
+ * @property {DayStrip} [strip]
+ * @property {import('./sessions-day.js').SourceRecord[]} [records] What was recorded on this day; missing: not read yet.
+ */
+
 class SessionsPage {
     /**
      * @param {HTMLElement} root
@@ -42,8 +50,10 @@ class SessionsPage {
         this.form = element('div');
         root.append(element('h1', {}, 'Sessions'), this.form, this.words, this.days, this.more);
         this.count = 0;
-        /** @type {{ key: number, section: HTMLElement, strip: DayStrip | undefined }[]} Newest first. */
+        /** @type {Section[]} Newest first. */
         this.sections = [];
+        /** @type {Set<string>} Sessions that are listed. */
+        this.listed = new Set();
         this.settling = 0;
         /** @type {DetailReader | undefined} */
         this.reader = undefined;
@@ -110,9 +120,12 @@ class SessionsPage {
             if (this.isFresh) {
                 this.days.replaceChildren();
                 this.sections = [];
+                this.listed.clear();
             }
             this.isFresh = false;
+            for (const listing of found) this.listed.add(listing.session);
             for (const listing of found) this.#add(listing);
+            for (const one of this.sections) this.#show(one);
             if (focus) this.#focus(focus);
             this.count += found.length;
             setText(this.words, this.#found());
@@ -165,7 +178,7 @@ class SessionsPage {
             end: (/** @type {any} */ wanted) => endSession(wanted, again),
             remove: (/** @type {any} */ wanted, /** @type {any} */ details) => removeSession(wanted, details, again),
         } : null;
-        if (this.reader) section.append(sessionItem(listing, this.search.from, this.reader, acts, (details) => this.#tellDays(listing, details)));
+        if (this.reader) section.append(sessionItem(listing, this.search.from, this.reader, acts, (details) => this.#tellDays(details)));
     }
 
     /**
@@ -180,7 +193,14 @@ class SessionsPage {
         const name = date ? day(date) : 'Other names';
         const strip = range ? new DayStrip(range) : undefined;
         const section = element('section', { dataset: { day: name }, 'aria-label': name }, element('h2', {}, name), strip?.element);
+        /** @type {Section} */
         const made = { key, section, strip };
+        if (range) {
+            this.reader?.watch(section, () => readRecorded(range.start, range.end, fineColumns), (records) => {
+                made.records = records;
+                this.#show(made);
+            }, () => strip?.element.remove());
+        }
         const next = this.sections.findIndex((one) => one.key < key);
         this.days.insertBefore(section, next < 0 ? null : this.sections[next].section);
         this.sections.splice(next < 0 ? this.sections.length : next, 0, made);
@@ -188,16 +208,26 @@ class SessionsPage {
     }
 
     /**
+     * Shows what was recorded on a day; of a search, in the sessions that it has found.
+     * @param {Section} section
+     */
+    #show({ strip, records }) {
+        if (!records) return;
+        const isSearch = queryOf(this.search) !== '';
+        strip?.addRecords(isSearch ? records.map(({ recorded, ...rest }) =>
+            ({ ...rest, recorded: recorded.filter(({ session }) => this.listed.has(session)) })) : records);
+    }
+
+    /**
      * A session may have been recorded on several days.
-     * @param {import('./sessions-list.js').Listing} listing
      * @param {import('./sessions-details.js').Details} details
      */
-    #tellDays({ session }, { zero, start, end, lanes }) {
+    #tellDays({ zero, start, end, sources }) {
         if (!(start < end)) return;
         const { from, until } = this.search;
         for (const one of daysOf(new Date(zero + start * 1000), new Date(zero + end * 1000))) {
             if ((from && one.end <= from) || (until && one.start >= until)) continue;
-            this.#section(one.start).strip?.add(session, zero, lanes);
+            this.#section(one.start).strip?.reserve(sources.map(({ name }) => name));
         }
     }
 }
