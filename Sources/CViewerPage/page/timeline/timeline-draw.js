@@ -199,7 +199,8 @@ function drawBounds(context, view, top) {
         for (const { boundStarts, bounds, ends } of table.known.values()) {
             boundStarts.forEach((start, number) => {
                 const end = boundStarts[number + 1] ?? ends[ends.length - 1] ?? start;
-                if (end < scale.start || start > scale.end) return;
+                // The clock of an import is not measured: its bound is 0.
+                if (bounds[number] === 0 || end < scale.start || start > scale.end) return;
                 const y = place(bounds[number]);
                 context.moveTo(scale.x(start), y);
                 context.lineTo(Math.max(scale.x(end), scale.x(start) + 1), y);

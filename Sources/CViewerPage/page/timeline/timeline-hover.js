@@ -56,14 +56,14 @@ export class TimelineHover {
      * @param {number} step How much time a few pixels have.
      * @param {import('./playback-coverage.js').Lane | undefined} lane
      * @param {number} width Of the timeline.
-     * @param {number | null} bound Error bound of that time, seconds; null: not read yet.
+     * @param {number | null} bound Error bound of that time, seconds; null: not read yet; 0: its clock was not measured.
      */
     show(x, time, step, lane, width, bound) {
         this.element.hidden = false;
         const half = pictureWidth / 2 + 10;
         this.element.style.left = `${Math.max(half, Math.min(width - half, x))}px`;
         const name = lane ? `${lane.source} · ` : '';
-        setText(this.time, `${name}${sessionTime(time, 2)} · ${clock(new Date(this.zero + time * 1000))}${bound === null ? '' : ` · ± ${shortTime(bound)}`}`);
+        setText(this.time, `${name}${sessionTime(time, 2)} · ${clock(new Date(this.zero + time * 1000))}${bound ? ` · ± ${shortTime(bound)}` : ''}`);
         const stated = lane && statedAt(lane, time);
         this.stated.hidden = !stated;
         if (stated) setText(this.stated, statedWords(stated, new Date(this.zero + (time + stated.offsetSeconds) * 1000)));
