@@ -17,7 +17,7 @@ from pixels import READER
 
 SHOWN = ("(() => { const all = Object.values(window.tributary?.state().sources ?? {}); return all.length > 0 && all.every((one) => one.at !== null); })()")
 # The order of the page's own list.
-SPEEDS = {"Backwards 16×": -16, "Backwards 8×": -8, "Backwards 4×": -4, "Backwards 2×": -2, "Backwards 1×": -1,
+SPEEDS = {"−16×": -16, "−8×": -8, "−4×": -4, "−2×": -2, "−1×": -1,
     "¼×": 0.25, "½×": 0.5, "1×": 1, "2×": 2, "4×": 4, "8×": 8, "16×": 16}
 HELPERS = """
 // The pictures, when they have stood still for a while.

@@ -13,8 +13,10 @@ import { localText, readInstant } from './zone.js';
 export const speeds = [-16, -8, -4, -2, -1, 0.25, 0.5, 1, 2, 4, 8, 16];
 
 /** @param {number} rate */
-export const speedText = (rate) =>
-    `${rate < 0 ? 'Backwards ' : ''}${{ 0.25: '¼', 0.5: '½' }[Math.abs(rate)] ?? Math.abs(rate)}×`;
+const factor = (rate) => `${{ 0.25: '¼', 0.5: '½' }[Math.abs(rate)] ?? Math.abs(rate)}×`;
+
+/** @param {number} rate */
+export const speedText = (rate) => `${rate < 0 ? 'Backwards ' : ''}${factor(rate)}`;
 
 /**
  * @typedef {object} Actions
@@ -51,7 +53,7 @@ export class PlaybackControls {
         this.toggle.classList.add('main');
         this.speed = element('select', { className: 'speed', 'aria-label': 'Speed', title: 'Speed (J and L)',
             onchange: () => actions.rate(Number(this.speed.value)) },
-        ...speeds.map((rate) => element('option', { value: String(rate), selected: rate === 1 }, speedText(rate))));
+        ...speeds.map((rate) => element('option', { value: String(rate), selected: rate === 1 }, `${rate < 0 ? '−' : ''}${factor(rate)}`)));
         this.sound = element('select', { 'aria-label': 'Sound', title: 'Whose sound is heard', onchange: () => actions.sound(this.sound.value) });
         /** The session's extent, for parsing input. */
         this.extent = { start: 0, end: 0 };

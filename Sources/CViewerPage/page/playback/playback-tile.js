@@ -65,7 +65,9 @@ export class PlaybackTile {
         this.trouble = {};
         this.words = element('p', { className: 'words', hidden: true });
         this.level = new PlaybackLevel(name, index);
-        this.detail = element('span', { className: 'detail' });
+        this.kind = element('span', { className: 'kind' });
+        this.accuracy = element('span');
+        this.detail = element('span', { className: 'detail' }, this.kind, this.accuracy);
         this.choice = element('button', { type: 'button', className: 'name', title: 'Steps go by the pictures of this source' }, name);
         this.screen = element('div', { className: 'screen' }, this.video, this.words, this.level.element);
         this.element = element('figure', { className: 'tile' },
@@ -253,7 +255,8 @@ export class PlaybackTile {
         // An import has no clock that was measured.
         const text = this.at === null || bound === null ? '' : bound === 0 ? 'clock not measured'
             : `± ${(bound * 1000).toFixed(bound < 0.00095 ? 2 : 1)} ms`;
-        setText(this.detail, isPreview && text ? `preview  ${text}` : text);
+        setText(this.kind, isPreview && text ? 'preview ' : '');
+        setText(this.accuracy, text);
         const role = !this.preview ? '' : isPreview ? (this.trouble.main ? `Pictures of its preview: this browser cannot play ${this.trouble.main}.`
             : 'Pictures of its preview.') : 'Pictures of the source itself.';
         this.detail.title = [bound ? 'Error bound of the time of this picture.' : '', role].filter(Boolean).join(' ');
