@@ -8,7 +8,7 @@ import ViewerCore
 /// `tributary-viewer users`: manages the viewer's accounts.
 struct UsersCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "users", abstract: "Manages the accounts of the viewer.",
+        commandName: "tributary-viewer users", abstract: "Manages the accounts of the viewer.",
         discussion: """
             The file has one line for each account, with a hash of its password (scrypt) or token. A running viewer applies \
             changes within a second: a removed account, and one with a new password, is logged out at once.

@@ -515,9 +515,7 @@ struct ViewerCommand: RepeatingCommand {
         let words = Array(CommandLine.arguments.dropFirst())
         switch words.first {
         case "users":
-            Program.main(
-                UsersCommand.self, name: "\(Self._commandName) users",
-                arguments: Array(words.dropFirst()))
+            Program.main(UsersCommand.self, arguments: Array(words.dropFirst()))
         case "help":
             Program.main(ViewerCommand.self, arguments: ["--help"])
         case .some(let word) where !word.hasPrefix("-"):
