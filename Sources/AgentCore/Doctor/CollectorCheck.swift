@@ -139,13 +139,18 @@ enum CollectorCheck {
                 ), 0
             )
         }
-        let microseconds = Double(quickest / 100) / 10
         return (
             Diagnosis(
                 "clock", .ok,
-                "the collector's clock answers within \(microseconds / 1000) ms: the error bound of timestamps is half of that"
+                "the collector's clock answers within \(milliseconds(quickest)): the error bound of timestamps is half of that"
             ), releaseSeconds
         )
+    }
+
+    /// Milliseconds with three decimals: `0.082 ms`.
+    static func milliseconds(_ nanoseconds: Int64) -> String {
+        let microseconds = (nanoseconds + 500) / 1_000
+        return "\(microseconds / 1_000).\(String(1_000 + microseconds % 1_000).dropFirst()) ms"
     }
 
     /// Whether the collector has ended a connection that it had admitted.
