@@ -119,6 +119,13 @@ async def check(arguments):
         await page.until(f"{FINDINGS} === 'Everything is well.'", 40)
         checks("and that all is well when it is back", True)
 
+        await page.open(f"{address}/sessions/{session}")
+        await page.until("document.querySelectorAll('.tile').length > 0 && !!window.feed", 20)
+        await tell("sessionRemoved", {"type": "sessionRemoved", "session": session})
+        await asyncio.sleep(7)
+        words = await page.run("(() => { const place = document.querySelector('.playback .notice'); return place.hidden ? '' : place.textContent; })()")
+        checks("a session that is removed while it is shown is said, for as long as it is shown", "has been removed" in words, words)
+
         await page.open(f"{address}/sessions/no-such-session")
         await page.until("document.querySelector('main').textContent.includes('cannot be shown')", 10)
         words = await page.run("document.querySelector('main').textContent")

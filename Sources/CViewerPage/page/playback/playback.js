@@ -83,6 +83,7 @@ class PlaybackPage {
         this.title = element('h1', {});
         this.facts = element('p', { className: 'facts muted' });
         this.live = element('a', { className: 'button', href: '/live', hidden: true }, 'Go live');
+        this.notice = element('p', { className: 'notice bad', role: 'alert', hidden: true });
         /** @type {import('./export.js').ExportPanel | undefined} */
         this.exports = undefined;
         this.isClosed = false;
@@ -96,7 +97,7 @@ class PlaybackPage {
             element('div', { className: 'heading' },
                 element('a', { href: '/sessions', className: 'up' }, 'Sessions'), this.title, this.facts,
                 element('div', { className: 'end' }, this.live, this.controls.more)),
-            this.tiles, this.controls.element, this.timeline.element,
+            this.notice, this.tiles, this.controls.element, this.timeline.element,
             element('div', { className: 'below' }, exportSpot, this.missing.element, this.marks.element), this.player.sound.audio);
         this.describedAt = NaN;
         this.heldAddress = '';
@@ -119,6 +120,9 @@ class PlaybackPage {
             if (event.session !== session) return;
             void this.#grow(true);
             void this.marks.read();
+        }));
+        this.stopListening.push(listen('sessionRemoved', (event) => {
+            if (event.session === session) this.#tellRemoved();
         }));
         this.player.beat();
         void this.#openExports(exportSpot);
@@ -311,9 +315,16 @@ class PlaybackPage {
             this.#showOverview();
             this.#tellPart();
         } catch (error) {
-            if (error instanceof ApiError) say(error.text);
+            if (error instanceof ApiError && error.status === 404) this.#tellRemoved();
+            else if (error instanceof ApiError) say(error.text);
         }
         this.isReading = false;
+    }
+
+    #tellRemoved() {
+        setText(this.notice, 'This session has been removed. Only pictures that this page has read before can still be shown.');
+        this.notice.hidden = false;
+        clearInterval(this.growing);
     }
 
     #marksChanged() {
