@@ -105,7 +105,8 @@ async def check(arguments):
 
         await page.press(".export .start button")
         await ready(20)
-        checks("a clip that is not encoded is ready", True)
+        words = await page.run("document.querySelector('.jobs .what').textContent")
+        checks("a clip that is not encoded is ready, and its line names the part", f"{source}, 0:03.000 to 0:05.000: " in words, words)
         await page.press(".jobs li a")
         clip = await page.downloaded(".mp4")
         length, kinds = probe(clip)

@@ -266,6 +266,10 @@ enum PageSentences {
             zone.js: … is no time: a day has 24 hours, an hour 60 minutes.
 
         the answer to a request of this page that has come
+            playback.js: This session has been removed. Only pictures that this page has read before can still be shown.
+            health-collectors.js: The site’s database
+            health-collectors.js: The viewer
+            health-collectors.js: … does not answer: this is of ….
             account.js: The link to … opens nothing any more.
             account.js: The password is changed. Log in with the new one.
             api.js: The viewer answered ….
@@ -307,6 +311,7 @@ enum PageSentences {
             sessions-item.js: what is missing is unknown
 
         a request of this page that has not been answered yet
+            sessions-day.js: being read
             account.js: Reading the list of links…
             calendar.js: Reading what was recorded…
             health.js: Waiting for the collector’s status…
@@ -476,7 +481,6 @@ enum PageSentences {
             health-collectors.js: done by …
             health-collectors.js: no holder at present
             health-collectors.js: not compared
-            health-collectors.js: The site’s database does not answer: this is of ….
             health-collectors.js: … ago
             health-collectors.js: ……, as … knows them.
 
@@ -491,6 +495,10 @@ enum PageSentences {
             export.js: The export is ready.
             export.js: failed: …
             export.js: no reason was given
+            export.js: , from … on
+            export.js: , the whole session
+            export.js: , up to …
+            export.js: , … to …
             export.js: waits for those before it
             live.js: … has begun.
             live.js: … has ended.
@@ -543,6 +551,8 @@ enum PageSentences {
             live-tile.js: by MSE
 
         the state of the page itself: its clock, its connection, its tiles
+            health-findings.js: : its last status came … ago
+            health-findings.js: The viewer does not answer….
             export.js: , about … more
             health.js: since this page was opened
             live-tile.js: Pictures of its preview.
@@ -570,7 +580,6 @@ enum PageSentences {
             playback-controls.js: Waiting for …
             playback-tile.js: Pictures of its preview.
             playback-tile.js: Pictures of the source itself.
-            playback-tile.js: preview  …
 
         the definition of the alert (deploy/monitoring/alerts.yaml): shown with it or in the list of all alerts
             health-alerts.js: Ask /readyz of the collector, which says why.
@@ -595,6 +604,8 @@ enum PageSentences {
             health-alerts.js: The agent is connected and sends no samples.
             health-alerts.js: The agent stores more than a gigabyte. Above its --spool-limit the oldest samples are dropped.
             health-alerts.js: The collector does not answer. Agents that run keep their samples: an hour of 4 Mbit/s, before the oldest are dropped.
+            health-alerts.js: The viewer does not answer this page. Recording does not depend on it; the page shows the values that came last.
+            health-alerts.js: systemctl status tributary-viewer; check the network between this browser and the viewer.
             health-alerts.js: The disk has not responded for half a minute. Nothing becomes durable; agents keep their samples.
             health-alerts.js: The disk has reported an error. Files end at their last durable fragment, and the rest is sent again.
             health-alerts.js: The minimum free space is reached. Agents keep their samples; recording resumes by itself when there is room.
@@ -643,6 +654,7 @@ enum PageSentences {
             causes.js: write failed
             export.js: passthrough …
             health.js: notice bad
+            playback.js: notice bad
             live-follower.js: no sound: …
             live-follower.js: … of a live source begins anew: …
             live-follower.js: …/mp4; codecs="…"

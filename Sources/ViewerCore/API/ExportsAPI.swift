@@ -34,6 +34,9 @@ struct ExportsAPI {
         var sources: [String]
         var layout: String
         var burnsTime: Bool
+        /// Session time; nil: the beginning, and the end.
+        var fromSeconds: Double?
+        var untilSeconds: Double?
         var state: ExportJob.State
         var fraction: Double
         var sizeBytes: Int64
@@ -47,6 +50,8 @@ struct ExportsAPI {
             sources = job.request.sources
             layout = job.request.layout.rawValue
             burnsTime = job.request.burnsTime
+            fromSeconds = job.request.fromNanoseconds.map { Double($0) / 1e9 }
+            untilSeconds = job.request.untilNanoseconds.map { Double($0) / 1e9 }
             state = job.state
             fraction = job.fraction
             sizeBytes = job.sizeBytes

@@ -15,6 +15,8 @@ import { say } from './shell.js';
  * @property {string[]} sources
  * @property {'passthrough' | 'grid' | 'files'} layout
  * @property {boolean} burnsTime
+ * @property {number} [fromSeconds] Session time; missing: from the beginning.
+ * @property {number} [untilSeconds] Missing: to the end.
  * @property {'waiting' | 'running' | 'done' | 'failed' | 'cancelled'} state
  * @property {number} fraction
  * @property {number} sizeBytes
@@ -299,6 +301,13 @@ export class ExportPanel {
     }
 }
 
+/** @param {Job} job */
+function rangeOf({ fromSeconds, untilSeconds }) {
+    if (fromSeconds === undefined && untilSeconds === undefined) return ', the whole session';
+    if (untilSeconds === undefined) return `, from ${sessionTime(fromSeconds ?? 0)} on`;
+    return fromSeconds === undefined ? `, up to ${sessionTime(untilSeconds)}` : `, ${sessionTime(fromSeconds)} to ${sessionTime(untilSeconds)}`;
+}
+
 /**
  * @param {Job} first
  * @param {() => void} end
@@ -308,7 +317,7 @@ function makeRow(first, end) {
     const progress = element('progress', { max: 1, 'aria-label': 'Progress' });
     const file = element('a', { className: 'button', hidden: true, download: '' }, 'Download');
     const stop = button('Cancel', end);
-    const name = `${first.sources.join(', ')}${first.burnsTime ? ', with the time' : ''}`;
+    const name = `${first.sources.join(', ')}${rangeOf(first)}${first.burnsTime ? ', with the time' : ''}`;
     const row = element('li', {}, words, progress, file, stop);
     const started = performance.now();
     return {
