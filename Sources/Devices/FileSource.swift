@@ -231,9 +231,15 @@ package struct FileSource: ~Copyable {
     /// Inserts timed packets in their order.
     private mutating func place(_ packets: [PacketTimeline<CodedPacket>.Timed]) {
         for timed in packets {
+            let follows = hidden[timed.packet.track]?.hasShown == true
             let needed = hidden[timed.packet.track]?.add(
                 timed, isHidden: timed.packet.isDiscarded, isKeyframe: timed.packet.isKeyframe)
-            for timed in needed ?? [timed] { append(timed) }
+            for var timed in needed ?? [timed] {
+                // Sound between shown packets is shown: libavformat flags some of it in files with a fragment for each
+                // sample.
+                if follows, timed.packet.track == .audio { timed.packet.isDiscarded = false }
+                append(timed)
+            }
         }
     }
 

@@ -85,6 +85,18 @@ struct FileSourceTests {
         #expect(offsets[0] == offsets[1])
     }
 
+    @Test func `sound between shown packets is shown, whatever its flags`() throws {
+        let files = try MediaFiles()
+        let path = try files.make(
+            "a.mp4",
+            "\(MediaFiles.inputs) \(MediaFiles.h264) -bf 2 \(MediaFiles.aac) "
+                + "-movflags frag_every_frame+empty_moov+separate_moof")
+        let sound = try all(path, loops: true, until: 5_000_000_000).filter { $0.track == .audio }
+        #expect(sound.count > 200)
+        let hidden = sound.filter { $0.isDiscarded }
+        #expect(hidden.allSatisfy { $0.skippedAtStart > 0 }, "\(hidden.count)")
+    }
+
     @Test func `a round lasts as long as the longer track`() throws {
         let files = try MediaFiles()
         let path = try files.make(

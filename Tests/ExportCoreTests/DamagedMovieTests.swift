@@ -96,6 +96,21 @@ struct DamagedMovieTests {
         #expect(try OddContainerTests.import(path, in: media).notes.isEmpty)
     }
 
+    @Test func `sound of a file with a fragment for each sample is imported as it is copied`()
+        throws
+    {
+        let media = try MediaFiles()
+        // libavformat flags some of its packets as not presented.
+        let path = try media.make(
+            "each.mp4",
+            "\(OddContainerTests.clip) -movflags frag_every_frame+empty_moov+separate_moof")
+        let copy = try OddContainerTests.remux(path, to: "copy.mkv", .matroska, in: media)
+        #expect(copy.packets > 300 && copy.hidden == 0)
+        let imported = try OddContainerTests.import(path, in: media)
+        #expect(imported.samples.pictures + imported.samples.sound == copy.packets)
+        #expect(imported.report.isIntact && imported.notes.isEmpty, "\(imported.notes)")
+    }
+
     @Test func `PCM, whose samples are joined, is no damage`() throws {
         let media = try MediaFiles()
         let path = try media.make(

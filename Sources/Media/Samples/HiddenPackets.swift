@@ -10,7 +10,8 @@ package struct HiddenPackets<Packet> {
     package private(set) var left = 0
 
     private let keepsStart: Bool
-    private var hasShown = false
+    /// Whether a packet was shown so far.
+    package private(set) var hasShown = false
     private var held: [Packet] = []
 
     /// - Parameter keepsStart: whether all packets before the first shown one are kept; otherwise those from the last
