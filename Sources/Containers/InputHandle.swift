@@ -30,6 +30,9 @@ struct InputHandle: ~Copyable {
     /// Whether the boxes of a fragmented MP4 are damaged.
     var hasDamagedFragments: Bool { input.hasDamagedFragments }
 
+    /// Packets of a stream that libavformat's index lists.
+    func listed(of index: Int) -> Int { input.listed(of: Int32(index)) }
+
     /// Packets of a stream that the container states and that were not read, and the stated number.
     func unread(of index: Int, read: Int) -> (count: Int, stated: Int) {
         input.unread(of: Int32(index), read: read)

@@ -41,6 +41,7 @@ package struct Remuxer: ~Copyable {
         let output: Int32
         let codec: String
         let isPicture: Bool
+        /// Packets read, without empty ones.
         var read = 0
         /// Assembles pictures of a codec of recordings.
         var pictures: StreamPictures?
@@ -191,7 +192,7 @@ package struct Remuxer: ~Copyable {
         guard !Self.changesFormat(packet, of: input.stream(index)) else {
             throw changesFormat(route)
         }
-        route.read += 1
+        if packet.pointee.size > 0 { route.read += 1 }
         let handle = PacketHandle(taking: packet)
         try check(handle, &route, of: input.stream(index))
         let complete: [PacketHandle]
@@ -503,9 +504,7 @@ extension Remuxer {
     private func checkIsComplete() throws(ContainerError) {
         for (index, route) in routes.enumerated() {
             guard let route else { continue }
-            if route.read < avformat_index_get_entries_count(input.stream(index)),
-                input.hasPacketIndex
-            {
+            if input.hasPacketIndex, route.read < input.listed(of: index) {
                 throw .truncated(input.path, atNanoseconds: positionNanoseconds)
             }
             let unread = input.unread(of: index, read: route.read)

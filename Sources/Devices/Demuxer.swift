@@ -28,7 +28,7 @@ struct Demuxer: ~Copyable {
     private let use: Use
     /// The file's own time of zero.
     private let originNanoseconds: Int64
-    /// Packets read from each of ``tracks``.
+    /// Packets read from each of ``tracks``, without empty ones.
     private var packetsRead: [Int]
     private var lastNanoseconds: Int64 = 0
     /// Packets of each of ``tracks`` that the container states and that cannot be read; known at the end of the file.
@@ -160,7 +160,7 @@ struct Demuxer: ~Copyable {
             guard
                 let track = tracks.firstIndex(where: { $0.index == index }) ?? continuedTrack(index)
             else { continue }
-            packetsRead[track] += 1
+            if box.packet.pointee.size > 0 { packetsRead[track] += 1 }
             guard Self.sideData(box.packet, AV_PKT_DATA_ENCRYPTION_INFO) == nil else {
                 throw .cannotOpen(
                     path: handle.path, reason: "it is encrypted and cannot be read")
@@ -283,8 +283,7 @@ extension Demuxer {
     private mutating func checkIsComplete() throws(DeviceError) {
         unread = zip(tracks, packetsRead).map { handle.unread(of: $0, read: $1) }
         if handle.hasPacketIndex {
-            for (track, read) in zip(tracks, packetsRead)
-            where read < avformat_index_get_entries_count(handle.stream(track.index)) {
+            for (track, read) in zip(tracks, packetsRead) where read < handle.listed(of: track) {
                 throw .truncated(path: handle.path, atNanoseconds: lastNanoseconds)
             }
             hidden = zip(tracks, packetsRead).map { handle.hidden(of: $0, read: $1) }

@@ -151,6 +151,9 @@ extension FormatHandle {
     /// Packets of a track that the file's edit list hides, so that they were not read.
     func hidden(of track: Track, read: Int) -> Int { input.hidden(of: track.index, read: read) }
 
+    /// Packets of a track that libavformat's index lists.
+    func listed(of track: Track) -> Int { input.listed(of: track.index) }
+
     /// Packets of a track that the container states and that were not read.
     func unread(of track: Track, read: Int) -> Int {
         input.unread(of: track.index, read: read).count

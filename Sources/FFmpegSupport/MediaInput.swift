@@ -109,8 +109,18 @@ package struct MediaInput: ~Copyable {
     /// Whether the boxes of a fragmented MP4 are damaged.
     package var hasDamagedFragments: Bool { movie?.losses != nil }
 
+    /// The number of packets that libavformat's index lists for a stream. It has entries for empty samples too, which are
+    /// not counted: libavformat returns none of video.
+    package func listed(of index: Int32) -> Int {
+        guard let stream = context.pointee.streams[Int(index)] else { return 0 }
+        return (0..<avformat_index_get_entries_count(stream)).count {
+            avformat_index_get_entry(stream, $0).pointee.size > 0
+        }
+    }
+
     /// The number of packets that an MP4 states for a stream and that were not read, out of `read`; with the stated
     /// number.
+    /// - Parameter read: those that are not empty.
     package func unread(of index: Int32, read: Int) -> (count: Int, stated: Int) {
         if formatName == "avi" { return unreadOfIndex(index, read: read) }
         guard let movie, movie.losses == nil,
@@ -124,7 +134,8 @@ package struct MediaInput: ~Copyable {
             let stated = movie.isIncomplete && isFramed ? Int(stream.pointee.nb_frames) : 0
             return (max(0, stated - read), stated)
         }
-        return (max(0, track.count - track.hidden - read), track.count)
+        let stated = track.count - track.empty
+        return (max(0, stated - track.hidden - read), stated)
     }
 
     /// Packets that an edit list hides before or after its part, so that they were not read.
@@ -133,7 +144,7 @@ package struct MediaInput: ~Copyable {
             let id = context.pointee.streams[Int(index)]?.pointee.id,
             let track = movie.samples[UInt32(truncatingIfNeeded: id)]
         else { return 0 }
-        return max(0, min(track.hidden, track.count - read))
+        return max(0, min(track.hidden, track.count - track.empty - read))
     }
 
     /// The index of an AVI has one entry for each picture; sound may be divided otherwise.
@@ -141,7 +152,7 @@ package struct MediaInput: ~Copyable {
         guard let stream = context.pointee.streams[Int(index)],
             stream.pointee.codecpar.pointee.codec_type == AVMEDIA_TYPE_VIDEO
         else { return (0, 0) }
-        let stated = Int(avformat_index_get_entries_count(stream))
+        let stated = listed(of: index)
         return (max(0, stated - read), stated)
     }
 

@@ -67,7 +67,7 @@ struct MovieCheck {
                 }
             case .fragment(let fragment):
                 for run in fragment.runs {
-                    samples[run.trackID]?.count += run.sizesBytes.count
+                    samples[run.trackID]?.count += run.sizesBytes.count { $0 > 0 }
                 }
                 for (track, time) in fragment.startTimes {
                     // A description that is repeated among the fragments of one stream does no harm.

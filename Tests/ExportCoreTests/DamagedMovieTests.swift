@@ -3,6 +3,7 @@ import Containers
 import Devices
 import ExportCore
 import Foundation
+import MP4
 import Media
 import TestMedia
 import Testing
@@ -109,6 +110,39 @@ struct DamagedMovieTests {
         let imported = try OddContainerTests.import(path, in: media)
         #expect(imported.samples.pictures + imported.samples.sound == copy.packets)
         #expect(imported.report.isIntact && imported.notes.isEmpty, "\(imported.notes)")
+    }
+
+    /// The samples of a file's pictures.
+    private static func pictures(of path: String) throws -> SampleTable {
+        let movie = try DescriptorSource.withFile(path) { try Movie.read(from: $0) }
+        return try #require(movie.track(.video)).samples
+    }
+
+    @Test func `pictures of no bytes are left out, and are no damage`() throws {
+        let media = try MediaFiles()
+        let clip = try media.make(
+            "clip.mp4",
+            OddContainerTests.clip.replacing("-g 10 -bf 2", with: "-g 1 -bf 0")
+                + " -movflags +faststart")
+        let ends = try Self.pictures(of: clip).chunkStarts.dropFirst().map { $0 - 1 }
+        #expect(ends.count > 10 && ends.last == 59)
+        var bytes = try OddContainerTests.read(clip)
+        let sizes = try #require(Self.offsets(of: "stsz", in: bytes).first) + 16
+        // At the end of a chunk, no other sample moves.
+        for sample in [ends[3], ends[7], 59] {
+            for index in 0..<4 { bytes[sizes + 4 * sample + index] = 0 }
+        }
+        let path = try OddContainerTests.write(bytes, "dropped.mp4", in: media)
+        let imported = try OddContainerTests.import(path, in: media)
+        #expect(imported.samples.pictures == 57 && imported.decoded.undecodable == 0)
+        #expect(imported.report.isIntact && imported.notes.isEmpty, "\(imported.notes)")
+        let copy = try OddContainerTests.remux(path, to: "copy.mkv", .matroska, in: media)
+        #expect(copy.packets == 57 + imported.samples.sound && copy.hidden == 0)
+        // A part that is missing is still found.
+        let short = try OddContainerTests.write(bytes.dropLast(30_000), "short.mp4", in: media)
+        #expect(throws: ContainerError.self) {
+            try OddContainerTests.remux(short, to: "copy.mkv", .matroska, in: media)
+        }
     }
 
     @Test func `PCM, whose samples are joined, is no damage`() throws {

@@ -9,7 +9,9 @@ package struct StatedSamples: Hashable, Sendable {
         package var kind: TrackKind
         /// The largest number that any of its tables states.
         package var count: Int
-        /// The largest number of samples that its edit list hides.
+        /// Samples of no bytes, which a reader leaves out: a recorder's dropped pictures.
+        package var empty: Int
+        /// The largest number of other samples that its edit list hides.
         package var hidden: Int
         /// What is wrong with its tables; nil: nothing.
         package var fault: MP4Error?
@@ -71,7 +73,7 @@ package struct StatedSamples: Hashable, Sendable {
         if kind == .audio {
             guard try isFramed(tables) else { return nil }
         }
-        var track = Track(id: id, kind: kind, count: 0, hidden: 0, fault: nil)
+        var track = Track(id: id, kind: kind, count: 0, empty: 0, hidden: 0, fault: nil)
         for sizes in tables where sizes.type == "stsz" || sizes.type == "stz2" {
             var fields = sizes.fields
             try fields.skip(4)
@@ -93,6 +95,7 @@ package struct StatedSamples: Hashable, Sendable {
         }
         do {
             let parsed = try MovieTrack(parsing: trak, fileSizeBytes: fileSizeBytes)
+            track.empty = parsed.samples.sizesBytes.count { $0 == 0 }
             track.hidden = try hidden(parsed, moov)
         } catch {
             track.fault = error
@@ -120,6 +123,7 @@ package struct StatedSamples: Hashable, Sendable {
         let length = (Double(edit.segmentDuration) - 1) / scale * rate
         let end = Double(edit.mediaTime) + length
         return (0..<track.samples.count).count { index in
+            guard track.samples.sizesBytes[index] > 0 else { return false }
             let time = track.samples.pts(index)
             return time + Int64(track.samples.durations[index]) <= edit.mediaTime
                 || Double(time) >= end
