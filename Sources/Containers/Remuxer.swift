@@ -178,7 +178,7 @@ package struct Remuxer: ~Copyable {
         guard index < routes.count else {
             let type = input.stream(index).pointee.codecpar?.pointee.codec_type
             guard type == AVMEDIA_TYPE_VIDEO || type == AVMEDIA_TYPE_AUDIO else { return true }
-            throw beginsLate(index)
+            throw beginsLate(index, at: time(of: packet))
         }
         guard var route = routes[index] else { return true }
         if packet.pointee.flags & AV_PKT_FLAG_CORRUPT != 0,
@@ -189,17 +189,18 @@ package struct Remuxer: ~Copyable {
         guard av_packet_get_side_data(packet, AV_PKT_DATA_ENCRYPTION_INFO, nil) == nil else {
             throw .cannotRead(input.path, reason: Self.encrypted)
         }
+        let instant = time(of: packet)
         guard !Self.changesFormat(packet, of: input.stream(index)) else {
-            throw changesFormat(route)
+            throw changesFormat(route, at: instant)
         }
         if packet.pointee.size > 0 { route.read += 1 }
         let handle = PacketHandle(taking: packet)
-        try check(handle, &route, of: input.stream(index))
+        try check(handle, &route, of: input.stream(index), at: instant)
         let complete: [PacketHandle]
         do throws(BitstreamError) {
             complete = try Self.pictures(handle, &route)
         } catch {
-            throw damage(of: route, error)
+            throw damage(of: route, at: instant, error)
         }
         routes[index] = route
         for picture in complete { try time(picture, route, of: input.stream(index)) }
@@ -208,7 +209,8 @@ package struct Remuxer: ~Copyable {
 
     /// Checks the header of a self-contained packet of audio: one track has one format.
     private func check(
-        _ handle: PacketHandle, _ route: inout Route, of stream: UnsafeMutablePointer<AVStream>
+        _ handle: PacketHandle, _ route: inout Route, of stream: UnsafeMutablePointer<AVStream>,
+        at time: Int64
     ) throws(ContainerError) {
         guard let parameters = stream.pointee.codecpar, parameters.pointee.extradata_size == 0,
             let codec = AudioCodec(parameters.pointee.codec_id)
@@ -223,9 +225,9 @@ package struct Remuxer: ~Copyable {
         } catch {
             // Losses of a transport stream are copied, and reported.
             guard input.losses == nil else { return }
-            throw damage(of: route, error)
+            throw damage(of: route, at: time, error)
         }
-        guard isSame else { throw changesFormat(route) }
+        guard isSame else { throw changesFormat(route, at: time) }
     }
 
     private static func payload(
@@ -245,29 +247,38 @@ package struct Remuxer: ~Copyable {
         return complete
     }
 
-    private func damage(of route: Route, _ error: BitstreamError) -> ContainerError {
+    private func damage(
+        of route: Route, at time: Int64, _ error: BitstreamError
+    ) -> ContainerError {
         .cannotRead(
             input.path,
-            reason:
-                "its \(route.codec) is damaged at \(positionNanoseconds / 1_000_000_000) s: \(error)"
-        )
+            reason: "its \(route.codec) is damaged at \(time / 1_000_000_000) s: \(error)")
     }
 
-    private func changesFormat(_ route: Route) -> ContainerError {
+    private func changesFormat(_ route: Route, at time: Int64) -> ContainerError {
         .cannotRead(
             input.path,
             reason:
-                "its \(route.codec) changes its format at \(positionNanoseconds / 1_000_000_000) s, which one track "
+                "its \(route.codec) changes its format at \(time / 1_000_000_000) s, which one track "
                 + "cannot hold: \(route.isPicture ? "use 'tributary import', or" : "cut it there, or") transcode it with "
                 + "ffmpeg -i FILE NEW.mp4")
     }
 
-    private func beginsLate(_ index: Int) -> ContainerError {
+    private func beginsLate(_ index: Int, at time: Int64) -> ContainerError {
         .cannotRead(
             input.path,
             reason:
-                "\(Self.text(index, input.stream(index))) begins at \(positionNanoseconds / 1_000_000_000) s, after the "
+                "\(Self.text(index, input.stream(index))) begins at \(time / 1_000_000_000) s, after the "
                 + "output has begun: use 'tributary import', or cut the file there")
+    }
+
+    /// The time of a packet after the file's start; that of the last one written if it has none.
+    private func time(of packet: UnsafeMutablePointer<AVPacket>) -> Int64 {
+        let packet = packet.pointee
+        let ticks = packet.pts == CFFmpeg_NOPTS_VALUE ? packet.dts : packet.pts
+        guard ticks != CFFmpeg_NOPTS_VALUE else { return positionNanoseconds }
+        let base = input.stream(Int(packet.stream_index)).pointee.time_base
+        return av_rescale_q(ticks, base, Self.nanosecond).clampedSubtracting(originNanoseconds)
     }
 
     private static func text(_ index: Int, _ stream: UnsafeMutablePointer<AVStream>) -> String {

@@ -145,6 +145,20 @@ struct DamagedMovieTests {
         }
     }
 
+    @Test func `damage that is not copied has the time of its picture`() throws {
+        let media = try MediaFiles()
+        let clip = try media.make("clip.mp4", OddContainerTests.clip)
+        let picture = Int(try Self.pictures(of: clip).offsets[45])
+        var bytes = try OddContainerTests.read(clip)
+        bytes.replaceSubrange(picture..<picture + 4, with: [0x7F, 0xFF, 0xFF, 0xFF])
+        let path = try OddContainerTests.write(bytes, "damaged.mp4", in: media)
+        let error = #expect(throws: ContainerError.self) {
+            try OddContainerTests.remux(path, to: "copy.mkv", .matroska, in: media)
+        }
+        let text = error?.description ?? ""
+        #expect(text.contains("its h264 is damaged at 4 s"), "\(text)")
+    }
+
     @Test func `PCM, whose samples are joined, is no damage`() throws {
         let media = try MediaFiles()
         let path = try media.make(
