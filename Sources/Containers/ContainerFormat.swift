@@ -83,6 +83,9 @@ package struct ContainerFormat: Hashable, Sendable, CustomStringConvertible {
     /// Whether it is MP4 or MOV, with exact times and edit lists.
     package var isISO: Bool { self == .mp4 || self == .mov }
 
+    /// Whether packets have times; in other containers they follow each other from the start.
+    package var storesTimes: Bool { ![.avi, .adts, .wav].contains(self) }
+
     /// Whether libavformat's muxer writes a property of pictures.
     func states(_ property: ContainerProperty) -> Bool {
         switch property {

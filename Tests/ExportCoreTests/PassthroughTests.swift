@@ -146,6 +146,35 @@ import TestMedia
                 == archive.hash(archive.clips[0], "-map 0:v -vf \(trimmed) -frames:v 58"))
     }
 
+    @Test(arguments: [ContainerFormat.matroska, .mpegTS], [nil, 3])
+    func `sound begins with the packet before, without which it fades in`(
+        _ format: ContainerFormat, start: Double?
+    ) throws {
+        let archive = try ImportedArchive()
+        let path = archive.path("copy.\(format.name)")
+        _ = try ContainerExport(
+            archive.range(from: start, seconds: start == nil ? nil : 2),
+            to: OutputFile(path, overwrites: true), format: format, closesGaps: false,
+            control: WorkControl()
+        ).run()
+        let from = Int((start ?? 0) * 48_000)
+        let expected = try archive.sound(archive.clips[0]).dropFirst(2 * from).prefix(180_000)
+        let sound = try archive.sound(path)
+        var source = try FileSource(inspecting: path, kinds: [.video, .audio])
+        var first: [TrackKind: Int64] = [:]
+        while let packet = try source.next() {
+            let time = packet.ptsNanoseconds ?? .max
+            first[packet.track] = min(first[packet.track] ?? .max, time)
+        }
+        let lead = try #require(first[.video]) - (try #require(first[.audio]))
+        let frames = Int((Double(lead) * 48_000 / 1e9).rounded())
+        #expect((1_000..<2_048).contains(frames))
+        // Matroska's times are milliseconds.
+        let place = try #require(sound.range(of: expected.prefix(4_096)))
+        #expect(abs(place.lowerBound / 2 - frames) <= 48)
+        #expect(sound.dropFirst(place.lowerBound).prefix(180_000) == expected)
+    }
+
     @Test func `a gap is kept as long as it was, or closed`() throws {
         let archive = try ImportedArchive([
             "gap.mkv":

@@ -6,7 +6,8 @@ import Terminal
 
 /// Exports a recording in a container without edit lists, with its samples byte for byte: MPEG-TS, Matroska, …
 ///
-/// A cut begins at the keyframe that its first picture needs, with the audio of that moment.
+/// A cut begins at the keyframe that its first picture needs, with the audio of that moment, and the packet before, which
+/// decoding needs.
 package struct ContainerExport {
     private let range: ExportRange
     private let format: ContainerFormat
@@ -52,13 +53,13 @@ package struct ContainerExport {
                 "\(format) does not store the display orientation (\(turned)), so players show the video unrotated: use MP4 "
                     + "or MOV, or --video-codec to rotate the pictures")
         }
+        let soundStart = try soundStart(of: range, before: start, among: first)
         let muxed = try MuxedOutput(
             output, format: format,
             tracks: first.map { (format) throws(ContainerError) in try ContainerTrack(format) },
             isFastStart: false, control: control)
         while let recorded = try samples.next() {
-            // Audio that is only needed for decoding cannot be hidden.
-            if recorded.track == .audio, recorded.ptsNanoseconds < start { continue }
+            if recorded.track == .audio, recorded.ptsNanoseconds < soundStart { continue }
             guard let index = first.firstIndex(where: { $0.kind == recorded.track }) else {
                 continue
             }
@@ -91,6 +92,37 @@ package struct ContainerExport {
         var reader = SampleReader(range.source, from: start, to: nil, tracks: [.video])
         guard let first = try reader.next() else { return 0 }
         return max(0, start - (first.ptsNanoseconds))
+    }
+
+    /// The time of the first packet of sound: of the one before the first that is presented, without which that one fades in.
+    ///
+    /// The muxer then moves all times, so that none is negative.
+    private func soundStart(
+        of range: ExportRange, before start: Int64, among formats: [TrackFormat]
+    ) throws -> Int64 {
+        guard format.storesTimes, let own = formats.first(where: { $0.kind == .audio }) else {
+            return start
+        }
+        var reader = SampleReader(
+            range.source,
+            from: range.startNanoseconds?.clampedSubtracting(ExportRange.soundLeadNanoseconds),
+            to: range.endNanoseconds, tracks: [.audio])
+        var before: RecordedSample?
+        while let sample = try reader.next() {
+            guard !sample.flags.contains(.priming), sample.endNanoseconds > start else {
+                before = sample
+                continue
+            }
+            var first = sample
+            // Of a gap, or of another format, it is not the one before.
+            if let before, before.format == own, sample.format == own,
+                sample.ptsTicks - before.ptsTicks < 2 * sample.durationTicks
+            {
+                first = before
+            }
+            return min(start, first.ptsNanoseconds)
+        }
+        return start
     }
 
     /// Time from the start of pictures that are only needed for decoding to the first presented instant.
