@@ -185,6 +185,23 @@ struct OddContainerTests {
         #expect(imported.decoded.pictures == 60)
     }
 
+    @Test(arguments: [
+        // The second of two B pictures has the time of the first.
+        "if(eq(N\\,15)\\,PTS-0.04/TB\\,PTS)",
+        // The clock is set back behind a keyframe: for some pictures, or for good.
+        "if(gte(N\\,26)*lt(N\\,29)\\,PTS-0.05/TB\\,PTS)", "if(gte(N\\,26)\\,PTS-0.05/TB\\,PTS)",
+    ])
+    func `pictures decode whatever their times`(_ times: String) throws {
+        let media = try MediaFiles()
+        let clip = try media.make("clip.mp4", ImportedArchive.clip)
+        let path = try media.make("odd.mkv", "-i \(clip) -c copy -bsf:v setts=pts=\(times)")
+        let imported = try Self.import(path, in: media)
+        #expect(imported.decoded.pictures > 145)
+        #expect(imported.decoded.undecodable == 0)
+        let foreign = try DecodingCheck.findings(inForeign: path, control: WorkControl())
+        #expect(foreign.allSatisfy { $0.severity == .note }, "\(foreign)")
+    }
+
     @Test func `a stream that begins with zeros is a transport stream's, too`() throws {
         let media = try MediaFiles()
         let bytes = try Self.read(

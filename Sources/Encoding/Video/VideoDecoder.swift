@@ -8,16 +8,18 @@ package struct VideoDecoder: ~Copyable {
     private let track: CodedTrack
     private var decoder: Decoder
     private var lastEndNanoseconds: Int64?
+    private let isStrict: Bool
 
     /// Opens a decoder for the track.
     ///
     /// - Parameters:
     ///   - threads: 0 for an automatic number; each buffers pictures.
-    ///   - isStrict: whether pictures with errors are dropped instead of concealed.
+    ///   - isStrict: whether pictures with errors are dropped instead of concealed, and all times are the packets' own.
     package init(
         _ track: CodedTrack, threads: Int = 1, isStrict: Bool = false
     ) throws(EncodingError) {
         self.track = track
+        self.isStrict = isStrict
         decoder = try Decoder(track, threads: threads, isStrict: isStrict)
     }
 
@@ -40,10 +42,11 @@ package struct VideoDecoder: ~Copyable {
     ) throws(EncodingError) {
         var lastEnd = lastEndNanoseconds
         defer { lastEndNanoseconds = lastEnd }
-        let rate = nominalRate
+        let (rate, isStrict) = (nominalRate, isStrict)
         let shape = containerShape
         try decoder.decode(packet) { (box) throws(EncodingError) in
-            var picture = try Self.picture(in: box, notBefore: lastEnd, rate: rate)
+            var picture = try Self.picture(
+                in: box, notBefore: lastEnd, rate: rate, hasOwnTime: isStrict)
             // The container's shape is preferred.
             if let shape { picture.sampleAspectRatio = shape }
             lastEnd = picture.captureNanoseconds + picture.durationNanoseconds
@@ -52,7 +55,7 @@ package struct VideoDecoder: ~Copyable {
     }
 
     private static func picture(
-        in box: FrameBox, notBefore lastEnd: Int64?, rate: FrameRate?
+        in box: FrameBox, notBefore lastEnd: Int64?, rate: FrameRate?, hasOwnTime: Bool
     ) throws(EncodingError) -> RawFrame {
         let frame = box.frame.pointee
         guard let name = av_get_pix_fmt_name(AVPixelFormat(frame.format)) else {
@@ -72,7 +75,10 @@ package struct VideoDecoder: ~Copyable {
         let planes = zip(bases, strides).compactMap { base, stride in
             base.map { RawFrame.Plane(baseAddress: $0, bytesPerRow: Int(stride)) }
         }
-        let time = frame.best_effort_timestamp
+        // The library's guess is the decoding time where presentation times do not increase.
+        let time =
+            hasOwnTime && frame.pts != CFFmpeg_NOPTS_VALUE
+            ? frame.pts : frame.best_effort_timestamp
         return RawFrame(
             format: format, width: Int(frame.width), height: Int(frame.height), planes: planes,
             colour: ColourDescription(

@@ -38,7 +38,8 @@ package struct DecodingCheck {
     private final class Group {
         let startNanoseconds: Int64
         private var decoder: VideoDecoder
-        private var expected: Set<Int64> = []
+        /// The number of expected pictures by their times: several may have one time.
+        private var expected: [Int64: Int] = [:]
 
         init(_ track: CodedTrack, startNanoseconds: Int64) throws(EncodingError) {
             self.startNanoseconds = startNanoseconds
@@ -46,29 +47,29 @@ package struct DecodingCheck {
         }
 
         func decode(_ packet: CodedPacket, isExpected: Bool) throws(EncodingError) {
-            if isExpected { expected.insert(packet.ptsNanoseconds ?? packet.dtsNanoseconds) }
-            var got: [Int64] = []
+            if isExpected {
+                expected[packet.ptsNanoseconds ?? packet.dtsNanoseconds, default: 0] += 1
+            }
             do throws(EncodingError) {
-                try decoder.decode(packet) { frame throws(EncodingError) in
-                    got.append(frame.captureNanoseconds)
-                }
+                try decoder.decode(packet) { frame throws(EncodingError) in got(frame) }
             } catch .damagedPacket {
                 // Its picture remains expected.
             }
-            expected.subtract(got)
         }
 
         /// The times of the missing pictures.
-        func finish() throws(EncodingError) -> Set<Int64> {
-            var got: [Int64] = []
+        func finish() throws(EncodingError) -> [Int64] {
             do throws(EncodingError) {
-                try decoder.finish { frame throws(EncodingError) in
-                    got.append(frame.captureNanoseconds)
-                }
+                try decoder.finish { frame throws(EncodingError) in got(frame) }
             } catch .damagedPacket {
                 // As above.
             }
-            return expected.subtracting(got)
+            return expected.flatMap { Array(repeating: $0.key, count: $0.value) }
+        }
+
+        private func got(_ frame: RawFrame) {
+            let time = frame.captureNanoseconds
+            if let count = expected[time] { expected[time] = count > 1 ? count - 1 : nil }
         }
     }
 
