@@ -152,6 +152,7 @@ import TestMedia
         let extra = Int64(hashes.count - expected.pictures.count)
         #expect(abs(told.earlierNanoseconds - extra * 40_000_000) < 40_000_000)
         #expect((extra > 0) == (edit == .hiddenStart || edit == .hiddenStartBehindKeyframe))
+        #expect(told.packets + told.hidden == result.packets + result.hidden)
     }
 
     private static func hash(_ line: String) -> String {

@@ -4,6 +4,12 @@ import Testing
 @Suite struct HiddenPacketsTests {
     /// The needed part of a track: lowercase packets are hidden, K and k are keyframes.
     private func needed(_ track: String, keepsStart: Bool = true) -> String {
+        selected(track, keepsStart: keepsStart).needed
+    }
+
+    private func selected(
+        _ track: String, keepsStart: Bool
+    ) -> (needed: String, left: Int) {
         var hidden = HiddenPackets<Character>(keepsStart: keepsStart)
         var result = ""
         for packet in track {
@@ -13,7 +19,14 @@ import Testing
                 result.append(kept)
             }
         }
-        return result
+        return (result, hidden.left)
+    }
+
+    @Test func `packets that are not needed are counted`() {
+        #expect(selected("kppkpPP", keepsStart: true).left == 0)
+        #expect(selected("kppkpPP", keepsStart: false).left == 3)
+        #expect(selected("kkkKKkk", keepsStart: false).left == 4)
+        #expect(selected("KPPpkpPP", keepsStart: true).left == 1)
     }
 
     @Test func `what is hidden in front is there to be decoded`() {

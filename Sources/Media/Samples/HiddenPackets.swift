@@ -6,7 +6,7 @@ package struct HiddenPackets<Packet> {
     /// A group of pictures of half a minute; a longer one would only use memory.
     private static var mostHeld: Int { 1_024 }
 
-    /// Packets behind the first shown one that are not needed.
+    /// Packets that are not needed.
     package private(set) var left = 0
 
     private let keepsStart: Bool
@@ -23,12 +23,12 @@ package struct HiddenPackets<Packet> {
     /// Adds the next packet of a track, in decoding order; returns those that are needed, in that order.
     package mutating func add(_ packet: Packet, isHidden: Bool, isKeyframe: Bool) -> [Packet] {
         if isHidden, hasShown || !keepsStart {
-            if hasShown { left += 1 }
+            left += 1
             if isKeyframe { held = [] }
             if held.count < Self.mostHeld { held.append(packet) }
             return []
         }
-        if hasShown { left -= held.count }
+        left -= held.count
         if !isHidden { hasShown = true }
         defer { held = [] }
         return held + [packet]
