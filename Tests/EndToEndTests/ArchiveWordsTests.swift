@@ -153,6 +153,19 @@ extension EndToEnd {
             }
         }
 
+        @Test func `an instant outside a session is called that`() async throws {
+            try await with { scene in
+                let within = try await scene.says("mark", "latest", "goal", "--at", "1.5")
+                #expect(!within.contains("note:"))
+                let late = try await scene.says("mark", "latest", "late", "--at", "99:00")
+                #expect(
+                    late.contains("note: 1:39:00.000 is after the end of the session (0:03."),
+                    "\(late)")
+                let json = try await scene.says("mark", "latest", "x", "--at", "9s", "--json")
+                _ = try JSONSerialization.jsonObject(with: Data(json.utf8))
+            }
+        }
+
         @Test func `sessions are found by name and tag, in every command`() async throws {
             try await with { scene in
                 _ = try await scene.says(

@@ -98,9 +98,35 @@ struct MarkCommand: RepeatingCommand {
                 try JSONOutput.print(marks.map { MarkListing($0, zero: manifest.zeroTime) })
             } else {
                 show(marks)
+                if let instant = mark?.atNanoseconds,
+                    let note = Self.note(on: instant, in: library, name, manifest)
+                {
+                    print("  note: \(note)")
+                }
             }
             if isReading { try finder.checkComplete() }
         }
+    }
+
+    /// What to say of an instant outside a session; nil within one, and while it is recorded.
+    private static func note(
+        on instant: Int64, in library: RecordingLibrary, _ session: String,
+        _ manifest: SessionManifest
+    ) -> String? {
+        guard manifest.state == .finished, let sources = try? library.recording(session).sources
+        else { return nil }
+        let extents = sources.compactMap { try? $0.extent() }
+        guard let start = extents.map(\.startNanoseconds).min(),
+            let end = extents.map(\.endNanoseconds).max()
+        else { return nil }
+        let text = TimelinePoint.text
+        if instant > end {
+            return "\(text(instant)) is after the end of the session (\(text(end)))"
+        }
+        if instant < min(0, start) {
+            return "\(text(instant)) is before the start of the session (\(text(min(0, start))))"
+        }
+        return nil
     }
 
     private func show(_ marks: [SessionMarks.Mark]) {
