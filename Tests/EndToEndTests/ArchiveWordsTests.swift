@@ -161,8 +161,25 @@ extension EndToEnd {
                 #expect(
                     late.contains("note: 1:39:00.000 is after the end of the session (0:03."),
                     "\(late)")
-                let json = try await scene.says("mark", "latest", "x", "--at", "9s", "--json")
+                let early = try await scene.says("mark", "latest", "early", "--at", "-1:00")
+                #expect(
+                    early.contains("note: -1:00.000 is before the start of the session (0:00.000)"),
+                    "\(early)")
+                let json = try await scene.says("mark", "latest", "x", "--at", "-2s", "--json")
                 _ = try JSONSerialization.jsonObject(with: Data(json.utf8))
+                // Times before zero are negative.
+                for word in [["--start", "-1"], ["--start=-1"]] {
+                    let outcome = try await scene.stage.start(
+                        .archive,
+                        ["export", "latest", "-o", scene.path("x.mp4"), "--archive"]
+                            + [scene.stage.archive] + word
+                    ).outcome()
+                    #expect(outcome.status == 1)
+                    #expect(
+                        outcome.complaints.contains(
+                            "--start -0:01.000 is before the start of the session at 0:00.000"),
+                        "\(outcome.complaints)")
+                }
             }
         }
 

@@ -33,6 +33,7 @@ struct ExtractCommand: RepeatingCommand {
     var source: String?
 
     @Option(
+        parsing: .unconditional,
         help: ArgumentHelp(
             "Time of the picture: session time (1:23.5, 90s) or UTC.", valueName: "time"))
     var at: TimelinePoint?

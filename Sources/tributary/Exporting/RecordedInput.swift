@@ -18,6 +18,8 @@ struct RecordedInput: ParsableArguments {
     var inputs: [String] = []
 
     @Option(
+        // Session time before zero is negative.
+        parsing: .unconditional,
         help: ArgumentHelp("Start at this session time (1:23.5, 90s) or UTC.", valueName: "time"))
     var start: TimelinePoint?
 

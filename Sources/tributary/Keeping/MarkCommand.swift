@@ -33,6 +33,7 @@ struct MarkCommand: RepeatingCommand {
     var text: String?
 
     @Option(
+        parsing: .unconditional,
         help: ArgumentHelp(
             "The instant: session time (1:23.5, 90s) or UTC. (default: now)", valueName: "time"))
     var at: TimelinePoint?

@@ -66,11 +66,13 @@ struct ReplayCommand: RepeatingCommand {
     var speed: ReplaySpeed?
 
     @Option(
+        parsing: .unconditional,
         help: "Start at this session time (1:23.5, 90s) or UTC, from the keyframe before it."
     )
     var from: TimelinePoint?
 
-    @Option(help: "Stop at this session time (1:23.5, 90s) or UTC.")
+    @Option(
+        parsing: .unconditional, help: "Stop at this session time (1:23.5, 90s) or UTC.")
     var until: TimelinePoint?
 
     @Flag(help: "Loop until stopped.")
