@@ -162,6 +162,15 @@ import Testing
         #expect(clock.greatestAheadNanoseconds == (ahead + 1) * 1_000_000_000)
     }
 
+    /// Nanoseconds since 1970 of such years have more than 64 bits.
+    @Test(arguments: [8_000_000_000, 200_000_000_000] as [Int64])
+    func `a clock that is centuries off is compared`(ahead: Int64) throws {
+        var device = FakeDevice(aheadSeconds: ahead)
+        let clock = try #require(try examine(&device).clock)
+        #expect(clock.statedSeconds == FakeDevice.now + ahead)
+        #expect(clock.verdict == .ahead)
+    }
+
     @Test func `something else than a camera is told`() throws {
         var session = DeviceSession(
             service: try DeviceURL(deviceServiceOf: "10.0.0.1"), login: nil, agent: "test")

@@ -160,7 +160,7 @@ package struct DeviceSession: Sendable {
     ) {
         guard let stated else { return }
         // The camera's time was from this second until the next one, at an instant between request and answer.
-        let nanoseconds = stated.seconds * 1_000_000_000
+        let nanoseconds = Int64(clamping: Int128(stated.seconds) * 1_000_000_000)
         let clock = DeviceClock(
             statedSeconds: stated.seconds,
             leastAheadNanoseconds: nanoseconds.clampedSubtracting(received),
