@@ -83,6 +83,7 @@ struct AgentCommand: ParsableCommand {
             let signals = StopSignals { count in
                 if count > 1 { return agent.abandon() }
                 service.stop(agent)
+                StopDeadline.begin(linger: plan.uplink.linger, logger)
             }
             let reloading = ReloadSignal { service.reload(agent) }
             let watching = service.watch(agent)

@@ -262,6 +262,7 @@ struct CollectorCommand: ParsableCommand {
                 return watchEnd(of: collector, logger)
             }
             logger.error("ended without finishing: \(hindrance)")
+            LogOutlet.flushStandardError()
             _exit(ExitStatus.failure)
         }
     }

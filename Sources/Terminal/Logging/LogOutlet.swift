@@ -16,6 +16,9 @@ package final class LogOutlet: Sendable {
         return LogOutlet(2)
     }()
 
+    /// Waits for queued lines of standard error, up to the limit: before an end of the process without `exit`.
+    package static func flushStandardError() { standardError.flush() }
+
     /// Limit of queued text.
     static let mostQueuedBytes = 256 << 10
     /// Maximum wait for the queue at the end of the process.
@@ -119,7 +122,7 @@ package final class LogOutlet: Sendable {
     }
 
     /// Waits until everything is written, up to the limit.
-    package func flush() {
+    func flush() {
         let end = DispatchTime.now().uptimeNanoseconds + Self.endNanoseconds
         while state.withLock({ $0.isWriting }), DispatchTime.now().uptimeNanoseconds < end {
             usleep(2_000)
