@@ -80,7 +80,7 @@ async def check(arguments):
     lines = [line for line in get(f"/sources/{source}/gaps") if line["cause"] == gap["cause"]]
     async with browser(arguments.browser) as page:
         await page.open(f"{arguments.page}/sessions/{arguments.session}?at={start + 0.5:.3f}")
-        await page.until("window.tributary && Object.values(tributary.state().sources).some((one) => one.at !== null)", 20)
+        await page.until("Object.keys(window.tributary?.state().sources ?? {}).length > 0 && Object.values(tributary.state().sources).every((one) => one.at !== null)", 20)
         await page.run(PLACE)
         facts = await page.run("document.querySelector('.facts').textContent")
         checks("the heading does not say that nothing is missing", "nothing missing" not in facts, facts)
