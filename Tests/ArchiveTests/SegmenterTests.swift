@@ -28,7 +28,7 @@ import Testing
         return files
     }
 
-    @Test(arguments: [-700, -150, -40, 0, 30, 150, 350] as [Int64])
+    @Test(arguments: [-2_700, -1_300, -700, -150, -40, 0, 30, 150, 350] as [Int64])
     func `every sample is in exactly one file, and sound is cut at the picture's time`(
         lag: Int64
     ) {

@@ -23,7 +23,7 @@ struct RestartGap {
     mutating func losses(before runs: [SampleRun]) -> [Loss] {
         guard isByTrack else {
             isReported = true
-            let first = runs.times.lowerBound
+            let first = Self.firstPresented(runs)
             return [loss(of: nil, from: ends.values.first ?? first, to: first)]
         }
         var losses: [Loss] = []
@@ -31,10 +31,15 @@ struct RestartGap {
             let own = runs.filter { $0.track == track }
             guard let end = ends[track], !own.isEmpty else { continue }
             ends[track] = nil
-            losses.append(loss(of: track, from: end, to: own.times.lowerBound))
+            losses.append(loss(of: track, from: end, to: Self.firstPresented(own)))
         }
         isReported = ends.isEmpty
         return losses
+    }
+
+    /// The earliest presentation time of samples; reordered pictures are decoded earlier.
+    private static func firstPresented(_ runs: [SampleRun]) -> Int64 {
+        runs.flatMap { run in (0..<run.count).map { run.ptsNanoseconds(at: $0) } }.min() ?? 0
     }
 
     private func loss(of track: TrackKind?, from start: Int64, to end: Int64) -> Loss {

@@ -12,7 +12,8 @@ extension Segmenter {
             || pending.sizeBytes + piece.range.count > fragmentBytes
     }
 
-    mutating func append(_ piece: PlannedPiece, now: Int64) {
+    /// - Parameter now: nil: the piece waits with the next one.
+    mutating func append(_ piece: PlannedPiece, now: Int64?) {
         pending.pieces.append(piece)
         segment?.note(piece)
         pending.sizeBytes += piece.range.count
@@ -67,12 +68,19 @@ extension Segmenter {
             return
         }
         var carried: [PlannedPiece] = []
-        let since = pending.sinceNanoseconds
-        if let next, !isKeyframe(next), let videoEnd = lastVideoEndNanoseconds,
-            videoEnd + settings.fragmentNanoseconds >= current.endNanoseconds,
+        var since = pending.sinceNanoseconds
+        if let next, let videoEnd = lastVideoEndNanoseconds,
             pending.pieces.contains(where: { $0.runs.contains { $0.track == .video } })
         {
-            carried = takeAudio(from: videoEnd)
+            if !isKeyframe(next), videoEnd + settings.fragmentNanoseconds >= current.endNanoseconds
+            {
+                carried = takeAudio(from: videoEnd)
+            } else if following == nil {
+                // Sound far ahead of the pictures: its file is known with the picture that begins the next one.
+                carried = takeAudio(from: current.endNanoseconds)
+                // It waits with the samples that follow.
+                since = nil
+            }
         }
         var pieces = pending.pieces
         pending = PendingFragment()
@@ -98,7 +106,7 @@ extension Segmenter {
                 actions.append(.append(segment: current.number, fragment))
             }
         }
-        for piece in carried { append(piece, now: since ?? 0) }
+        for piece in carried { append(piece, now: since) }
     }
 
     /// Writes a fragment of these pieces immediately, into a file other than the open one.

@@ -332,10 +332,9 @@ package struct Segmenter: Sendable {
     /// not acknowledged, and the agent sends it again.
     package mutating func suspend() -> [Action] {
         var actions: [Action] = []
-        if let segment, let videoEnd = lastVideoEndNanoseconds,
-            videoEnd + settings.fragmentNanoseconds >= segment.endNanoseconds
-        {
-            _ = takeAudio(from: videoEnd)
+        if let segment, let videoEnd = lastVideoEndNanoseconds {
+            let isNear = videoEnd + settings.fragmentNanoseconds >= segment.endNanoseconds
+            _ = takeAudio(from: isNear ? videoEnd : segment.endNanoseconds)
         }
         closePending(into: &actions)
         return actions

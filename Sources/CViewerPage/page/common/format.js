@@ -22,9 +22,6 @@ function scaled(value, unit) {
     return `${value < 0 ? '−' : ''}${rest.toFixed(digits)} ${thousand[index]}${unit}`;
 }
 
-/** @param {string} text Of which the first letter becomes a capital. */
-export const capitalised = (text) => text.slice(0, 1).toUpperCase() + text.slice(1);
-
 /** @param {number} value `4.32 MB` */
 export const bytes = (value) => scaled(value, 'B');
 

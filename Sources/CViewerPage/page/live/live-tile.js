@@ -4,7 +4,7 @@
 import { codecsOf } from './codecs.js';
 import { element, setText } from './element.js';
 import { address } from './api.js';
-import { capitalised, clock, shortTime } from './format.js';
+import { clock, shortTime } from './format.js';
 import { icon } from './icons.js';
 import { limits } from './limits.js';
 import { Follower } from './live-follower.js';
@@ -381,7 +381,7 @@ export class LiveTile {
 
     get #words() {
         const since = this.#heard ? ` since ${clock(new Date(this.#heard))}` : '';
-        const trouble = capitalised(this.status?.trouble ?? '');
+        const trouble = (this.status?.trouble ?? '').replace(/^./, (letter) => letter.toUpperCase());
         switch (this.state) {
             case 'paused': return 'Paused while the page is hidden';
             case 'lost': return `No connection to the viewer${since}; trying again`;

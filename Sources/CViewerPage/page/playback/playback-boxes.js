@@ -1,8 +1,7 @@
 // @ts-check
 // Parses recorded files (ISO/IEC 14496-12): the decoder configuration of one track, and the presentation times of its samples.
 //
-// A media element plays only ranges where all of its tracks have media. So each element gets a single track, and a gap of the audio
-// does not hide pictures: boxes of other tracks become `free` boxes of the same size, which keeps all offsets.
+// A media element plays only where all of its tracks have media, so each element gets one track: boxes of other tracks become `free`.
 
 import { blank, boxes, find, fourCC, isWide } from './boxes.js';
 import { codecOf, handlers } from './codecs.js';

@@ -122,7 +122,7 @@ export class TrackMedia {
         this.url = '';
         /** @type {Promise<unknown>} */
         this.isOpen = Promise.resolve();
-        /** The decoder has given up, and the source has closed with it: another one is made for the next attempt. */
+        /** The decoder has given up and closed the source. */
         this.isSpent = false;
         element.addEventListener('error', this.#mediaError);
         this.#open();
@@ -410,8 +410,7 @@ export class TrackMedia {
     };
 
     /**
-     * The decoder has given up; said once of each source. The segment that is at fault is left out from now on: where that is not sure,
-     * after a second time.
+     * The decoder has given up. The faulty segment is left out; after a second time if it is not certain.
      * @param {string | undefined} key Of the segment.
      * @param {boolean} isSure
      */

@@ -21,7 +21,7 @@ const startDelay = 150;
 const stepPatience = 4000;
 /** A growing playlist is read again this near to its end, at this interval; seconds. */
 const nearEnd = 30;
-/** Sources that begin within so many seconds begin together; where a page opens near the end, it is so far before it. */
+/** Sources that begin within this time begin together; a page opens this long before the end. Seconds. */
 const together = 2;
 const beforeEnd = 0.5;
 /** Maximum wait for the first pictures' times when a page opens; milliseconds. */
@@ -228,8 +228,7 @@ export class PlaybackPlayer {
     }
 
     /**
-     * Seeks. During playback, the clock waits for the pictures; otherwise, a decoder whose seek takes long would have to seek again
-     * and again.
+     * Seeks. During playback, the clock waits for the pictures.
      * @param {number} time
      */
     #goTo(time) {
@@ -375,7 +374,7 @@ export class PlaybackPlayer {
     }
 
     /**
-     * Decoders take a moment to start: the clock meets the pictures where they are then, instead of hurrying them.
+     * The clock continues at the pictures, because decoders take a moment to start.
      * @param {number} time
      */
     #meet(time) {
