@@ -69,18 +69,16 @@ extension Segmenter {
         }
         var carried: [PlannedPiece] = []
         var since = pending.sinceNanoseconds
-        if let next, let videoEnd = lastVideoEndNanoseconds,
-            pending.pieces.contains(where: { $0.runs.contains { $0.track == .video } })
-        {
+        if let next, let videoEnd = lastVideoEndNanoseconds, awaitsPictures(after: videoEnd) {
             if !isKeyframe(next), videoEnd + settings.fragmentNanoseconds >= current.endNanoseconds
             {
                 carried = takeAudio(from: videoEnd)
             } else if following == nil {
                 // Sound far ahead of the pictures: its file is known with the picture that begins the next one.
                 carried = takeAudio(from: current.endNanoseconds)
-                // It waits with the samples that follow.
-                since = nil
             }
+            // It waits with the samples that follow.
+            if !carried.isEmpty { since = nil }
         }
         var pieces = pending.pieces
         pending = PendingFragment()
@@ -107,6 +105,20 @@ extension Segmenter {
             }
         }
         for piece in carried { append(piece, now: since) }
+    }
+
+    /// Whether the pending fragment's sound may wait for the pictures of its time: they have not stopped, and the sound needs little
+    /// memory.
+    private func awaitsPictures(after videoEnd: Int64) -> Bool {
+        if pending.pieces.contains(where: { $0.runs.contains { $0.track == .video } }) {
+            return true
+        }
+        guard pending.sizeBytes <= fragmentBytes / 2,
+            let (piece, run) = lastRun(of: .audio, in: pending.pieces),
+            let sound = pending.pieces[piece].runs[run].samples.last
+        else { return false }
+        let lead = nanoseconds(sound.dts, .audio).clampedSubtracting(videoEnd)
+        return lead <= settings.videoPatienceNanoseconds
     }
 
     /// Writes a fragment of these pieces immediately, into a file other than the open one.
