@@ -3,11 +3,15 @@ import Wire
 
 /// The time between the agent's previous run and this one, of which samples are missing.
 ///
-/// Tracks end and begin at different times, so each has a gap of its own. The gap of a track is known with its first sample.
+/// Tracks that ended at about the same time have one gap. Others have a gap each, which is known with the track's first sample: an
+/// encoder that looks ahead held pictures that are earlier than recorded sound.
 struct RestartGap {
     /// The ends of the tracks whose gap is not reported yet.
     private var ends: [TrackKind: Int64]
-    /// Whether the ends of several tracks are known.
+    /// Ends that are closer have one gap.
+    private static let jointNanoseconds: Int64 = 500_000_000
+
+    /// Whether tracks have gaps of their own.
     private let isByTrack: Bool
     private let text: String
     private(set) var isReported = false
@@ -15,7 +19,8 @@ struct RestartGap {
     /// - Parameter ends: the end of each track in the previous run, nanoseconds; empty: unknown.
     init(ends: [TrackKind: Int64] = [:], text: String) {
         self.ends = ends
-        isByTrack = ends.count > 1
+        let (first, last) = (ends.values.min() ?? 0, ends.values.max() ?? 0)
+        isByTrack = last.clampedSubtracting(first) > Self.jointNanoseconds
         self.text = text
     }
 
@@ -24,7 +29,7 @@ struct RestartGap {
         guard isByTrack else {
             isReported = true
             let first = Self.firstPresented(runs)
-            return [loss(of: nil, from: ends.values.first ?? first, to: first)]
+            return [loss(of: nil, from: ends.values.min() ?? first, to: first)]
         }
         var losses: [Loss] = []
         for track in TrackKind.allCases {

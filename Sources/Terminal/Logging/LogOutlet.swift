@@ -60,7 +60,10 @@ package final class LogOutlet: Sendable {
         let isToBegin = state.withLock { state in
             if state.isWriting {
                 guard !isTransient else { return false }
-                guard state.queuedBytes + text.utf8.count <= Self.mostQueuedBytes else {
+                // After an omitted line, the number of them comes first.
+                guard state.omitted == 0,
+                    state.queuedBytes + text.utf8.count <= Self.mostQueuedBytes
+                else {
                     state.omitted += 1
                     state.omission = omission
                     return false
