@@ -3,15 +3,12 @@ import Wire
 
 /// The time between the agent's previous run and this one, of which samples are missing.
 ///
-/// Tracks that ended at about the same time have one gap. Others have a gap each, which is known with the track's first sample: an
-/// encoder that looks ahead held pictures that are earlier than recorded sound.
+/// Tracks end and begin at different times, so each has a gap of its own, which is known with the track's first sample. One gap for
+/// both would contain recorded samples, or omit lost ones.
 struct RestartGap {
     /// The ends of the tracks whose gap is not reported yet.
     private var ends: [TrackKind: Int64]
-    /// Ends that are closer have one gap.
-    private static let jointNanoseconds: Int64 = 500_000_000
-
-    /// Whether tracks have gaps of their own.
+    /// Whether the ends of several tracks are known.
     private let isByTrack: Bool
     private let text: String
     private(set) var isReported = false
@@ -19,8 +16,7 @@ struct RestartGap {
     /// - Parameter ends: the end of each track in the previous run, nanoseconds; empty: unknown.
     init(ends: [TrackKind: Int64] = [:], text: String) {
         self.ends = ends
-        let (first, last) = (ends.values.min() ?? 0, ends.values.max() ?? 0)
-        isByTrack = last.clampedSubtracting(first) > Self.jointNanoseconds
+        isByTrack = ends.count > 1
         self.text = text
     }
 
@@ -29,7 +25,7 @@ struct RestartGap {
         guard isByTrack else {
             isReported = true
             let first = Self.firstPresented(runs)
-            return [loss(of: nil, from: ends.values.min() ?? first, to: first)]
+            return [loss(of: nil, from: ends.values.first ?? first, to: first)]
         }
         var losses: [Loss] = []
         for track in TrackKind.allCases {
