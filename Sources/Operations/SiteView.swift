@@ -133,7 +133,7 @@ package struct SiteView: Hashable, Sendable, Codable {
         package var unreleasedBytes: Double?
         /// The agent's previous collector, and the reason of the move; nil: none since the agent's start.
         package var moved: String?
-        /// The tracks of which its agent captures nothing at present, and why; nil: none, or unknown.
+        /// The tracks that its agent does not capture at present, and the reason; nil: none, or unknown.
         package var trouble: String?
         /// Data that its box keeps for each of two collectors; nil: one copy is enough.
         package var owed: [SourceStatus.Owed]?

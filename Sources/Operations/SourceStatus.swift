@@ -81,7 +81,7 @@ package struct SourceStatus: Hashable, Sendable {
         package var soundPeaks: [Double]
         /// The previous collector, and the reason of the move; empty: none since its start.
         package var moved = ""
-        /// The tracks of which nothing is captured at present, and why; empty: none, or unknown.
+        /// The tracks that are not captured at present, and the reason; empty: none, or unknown.
         package var trouble = ""
         /// Data that the box keeps for each of two collectors; empty: one copy is enough.
         package var owed: [Owed] = []

@@ -72,10 +72,10 @@ final class CameraService: Sendable {
         let group = AgentGroup(plans) { [console, threshold] source in
             Self.logger("agent", source, console, threshold)
         }
-        let linger = plans.map(\.uplink.linger).max() ?? .zero
         let signals = StopSignals { [self] count in
             if count > 1 { return group.abandon() }
-            StopDeadline.begin(linger: linger, logger)
+            StopDeadline.begin(
+                linger: group.plans.map(\.uplink.linger).max() ?? .zero, logger)
             manager.stopping()
             manager.status("stopping: sending the remaining samples first")
             group.stop()

@@ -60,6 +60,21 @@ import Testing
         }
     }
 
+    /// The pipe is full within a character of two bytes.
+    @Test func `a line that is accepted in part is complete`() throws {
+        let (reader, writer) = try pipe()
+        defer { close(reader) }
+        let outlet = LogOutlet(writer)
+        let line = "x" + String(repeating: "ä", count: 100_000) + "\n"
+        outlet.write(line, omission: Self.omission)
+        let closing = Thread {
+            outlet.flush()
+            close(writer)
+        }
+        closing.start()
+        #expect(readAll(reader) == line)
+    }
+
     @Test func `the end does not wait for a reader that reads nothing`() throws {
         let (reader, writer) = try pipe()
         let outlet = LogOutlet(writer)

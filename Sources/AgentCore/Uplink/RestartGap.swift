@@ -1,7 +1,7 @@
 import Media
 import Wire
 
-/// The time between the agent's previous run and this one, of which samples are missing.
+/// The gap between the agent's previous run and this one.
 ///
 /// Tracks end and begin at different times, so each has a gap of its own, which is known with the track's first sample. One gap for
 /// both would contain recorded samples, or omit lost ones.

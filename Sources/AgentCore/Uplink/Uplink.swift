@@ -170,8 +170,8 @@ package final class Uplink: Sendable {
         capture.withLock { $0.isWatched = listener }
     }
 
-    /// Sets the closure that tells of which tracks nothing is captured at present, and why; nil: of none. It is called on the
-    /// uplink's thread once a second, and must not block.
+    /// Sets the closure that returns the tracks that are not captured at present, and the reason; nil: all are captured. It is called
+    /// on the uplink's thread once a second, and must not block.
     package func askForTrouble(_ question: @escaping @Sendable () -> String?) {
         capture.withLock { $0.trouble = question }
     }
@@ -266,7 +266,7 @@ package final class Uplink: Sendable {
 
     /// Stops sending after a delay; ``wait()`` then returns with the amount that is not durable.
     package func abandon(after delay: Duration) {
-        let deadline = MonotonicClock().nowNanoseconds + delay.nanoseconds
+        let deadline = MonotonicClock().nowNanoseconds.clampedAdding(delay.nanoseconds)
         inbox.withLock { inbox in
             inbox.deadline = min(inbox.deadline ?? deadline, deadline)
         }
@@ -320,7 +320,7 @@ package final class Uplink: Sendable {
     /// Whether the capture is stopped by a command.
     var isCaptureStopped: Bool { capture.withLock { $0.isStopped }?() ?? false }
 
-    /// Of which tracks nothing is captured at present, and why; nil: of none.
+    /// The tracks that are not captured at present, and the reason; nil: all are captured.
     var captureTrouble: String? { capture.withLock { $0.trouble }?() }
 
     /// A new live viewer needs a keyframe.

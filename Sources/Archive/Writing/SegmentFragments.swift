@@ -12,8 +12,7 @@ extension Segmenter {
             || pending.sizeBytes + piece.range.count > fragmentBytes
     }
 
-    /// - Parameter now: nil: the piece waits with the next one.
-    mutating func append(_ piece: PlannedPiece, now: Int64?) {
+    mutating func append(_ piece: PlannedPiece, now: Int64) {
         pending.pieces.append(piece)
         segment?.note(piece)
         pending.sizeBytes += piece.range.count
@@ -58,17 +57,18 @@ extension Segmenter {
     /// - Parameters:
     ///   - next: the piece that follows.
     ///   - following: the pieces that follow, which determine the duration of the last samples; nil: `next`.
+    ///   - now: from which sound waits that is kept for the next fragment; nil: it has waited since the fragment began.
     ///   - isPause: whether no samples follow for now. Audio that ends slightly before the pictures is then extended to
     ///     their end: at a pause, some players (Chromium's HLS) wait forever for the audio of the last pictures.
     mutating func closePending(
         next: PlannedPiece? = nil, following: [PlannedPiece]? = nil, isPause: Bool = false,
-        into actions: inout [Action]
+        now: Int64? = nil, into actions: inout [Action]
     ) {
         guard !pending.pieces.isEmpty, let context = pending.context, var current = segment else {
             return
         }
         var carried: [PlannedPiece] = []
-        var since = pending.sinceNanoseconds
+        let since = now ?? pending.sinceNanoseconds
         if let next, let videoEnd = lastVideoEndNanoseconds, awaitsPictures(after: videoEnd) {
             if !isKeyframe(next), videoEnd + settings.fragmentNanoseconds >= current.endNanoseconds
             {
@@ -77,8 +77,6 @@ extension Segmenter {
                 // Sound far ahead of the pictures: its file is known with the picture that begins the next one.
                 carried = takeAudio(from: current.endNanoseconds)
             }
-            // It waits with the samples that follow.
-            if !carried.isEmpty { since = nil }
         }
         var pieces = pending.pieces
         pending = PendingFragment()
@@ -104,7 +102,7 @@ extension Segmenter {
                 actions.append(.append(segment: current.number, fragment))
             }
         }
-        for piece in carried { append(piece, now: since) }
+        for piece in carried { append(piece, now: since ?? 0) }
     }
 
     /// Whether the pending fragment's sound may wait for the pictures of its time: they have not stopped, and the sound needs little

@@ -283,7 +283,7 @@ package struct Segmenter: Sendable {
             return
         }
         if mustClose(before: first) {
-            closePending(next: first, into: &actions)
+            closePending(next: first, now: now, into: &actions)
             // This may have opened the file, which determines its start.
             pieces = setAside(pieces, from: segment, now: now, to: &actions)
         }
@@ -434,7 +434,8 @@ extension Segmenter {
         let next = isAfterPause ? nil : after.first.flatMap(inPresentFormats)
         // Sound that was ahead of the pictures is in the next file, and follows the last packet of this one.
         let following = carried + (next.map { [$0] } ?? [])
-        closePending(next: next, following: following, isPause: isAfterPause, into: &actions)
+        closePending(
+            next: next, following: following, isPause: isAfterPause, now: now, into: &actions)
         if let closing { actions.append(.finish(segment: closing.number)) }
         closing = nil
         if let old = segment, old.isOpen {

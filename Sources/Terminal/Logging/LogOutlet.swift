@@ -28,7 +28,7 @@ package final class LogOutlet: Sendable {
 
     private struct State {
         /// Complete lines, and the rest of a line that was accepted in part.
-        var queue: [String] = []
+        var queue: [ArraySlice<UInt8>] = []
         var queuedBytes = 0
         /// Lines that the queue had no room for.
         var omitted: UInt64 = 0
@@ -57,24 +57,26 @@ package final class LogOutlet: Sendable {
         _ text: String, isTransient: Bool = false,
         omission: @escaping @Sendable (UInt64) -> String
     ) {
+        let bytes = Array(text.utf8)[...]
         let isToBegin = state.withLock { state in
             if state.isWriting {
                 guard !isTransient else { return false }
                 // After an omitted line, the number of them comes first.
                 guard state.omitted == 0,
-                    state.queuedBytes + text.utf8.count <= Self.mostQueuedBytes
+                    state.queuedBytes + bytes.count <= Self.mostQueuedBytes
                 else {
                     state.omitted += 1
                     state.omission = omission
                     return false
                 }
-                state.queue.append(text)
-                state.queuedBytes += text.utf8.count
+                state.queue.append(bytes)
+                state.queuedBytes += bytes.count
                 return false
             }
-            let rest = isFile ? Array(text.utf8)[...] : writeReady(Array(text.utf8)[...])
+            // The rest may begin within a character.
+            let rest = isFile ? bytes : writeReady(bytes)
             guard !rest.isEmpty else { return false }
-            state.queue = [String(decoding: rest, as: UTF8.self)]
+            state.queue = [rest]
             state.queuedBytes = rest.count
             state.isWriting = true
             return true
@@ -93,7 +95,7 @@ package final class LogOutlet: Sendable {
             let count = piece.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
             if count < 0, errno == EINTR { continue }
             if count < 0, errno == EAGAIN { return rest }
-            // Nobody reads any more, or the descriptor is closed: logs are not worth an error.
+            // The reader has gone, or the descriptor is closed: a lost log line is no error.
             guard count > 0 else { return [] }
             rest = rest.dropFirst(count)
         }
@@ -102,22 +104,21 @@ package final class LogOutlet: Sendable {
 
     /// Writes what is queued, on the outlet's thread, which waits for the reader.
     private func writeQueue() {
-        while let text = next() {
-            var text = text
-            text.withUTF8 { _ = Descriptor.write(descriptor, UnsafeRawBufferPointer($0)) }
+        while let bytes = next() {
+            bytes.withUnsafeBytes { _ = Descriptor.write(descriptor, $0) }
         }
     }
 
-    private func next() -> String? {
+    private func next() -> ArraySlice<UInt8>? {
         state.withLock { state in
             if let first = state.queue.first {
                 state.queue.removeFirst()
-                state.queuedBytes -= first.utf8.count
+                state.queuedBytes -= first.count
                 return first
             }
             if state.omitted > 0, let omission = state.omission {
                 defer { state.omitted = 0 }
-                return omission(state.omitted)
+                return Array(omission(state.omitted).utf8)[...]
             }
             state.isWriting = false
             return nil

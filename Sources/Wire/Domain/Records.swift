@@ -141,7 +141,7 @@ package struct SourceHealth: Hashable, Sendable {
     package var owed: [OwedRecords] = []
     /// The source's previous collector, and why it was left; empty if there was none since the agent's start.
     package var moved = ""
-    /// The tracks of which nothing is captured at present, and why, on one line; empty: none, or unknown.
+    /// The tracks that are not captured at present, and the reason, on one line; empty: none, or unknown.
     package var trouble = ""
 
     package init(

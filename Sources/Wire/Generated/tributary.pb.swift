@@ -1230,7 +1230,7 @@ nonisolated struct Tributary_V1_SourceHealth: Sendable {
   /// The source's previous collector, and the reason of the move; empty: none since the agent's start. Since minor 10.
   var moved: String = String()
 
-  /// The tracks of which nothing is captured at present, and why, on one line; empty: none, or unknown. Since minor 15.
+  /// The tracks that are not captured at present, and the reason, on one line; empty: none, or unknown. Since minor 15.
   var trouble: String = String()
 
   var unknownFields = SwiftProtobuf.UnknownStorage()

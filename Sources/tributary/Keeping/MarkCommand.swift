@@ -114,9 +114,14 @@ struct MarkCommand: RepeatingCommand {
         on instant: Int64, in library: RecordingLibrary, _ session: String,
         _ manifest: SessionManifest
     ) -> String? {
-        guard manifest.state == .finished, let sources = try? library.recording(session).sources
-        else { return nil }
-        let extents = sources.compactMap { try? $0.extent() }
+        guard manifest.state == .finished else { return nil }
+        let extents: [RecordedExtent]
+        do {
+            extents = try library.recording(session).sources.compactMap { try $0.extent() }
+        } catch {
+            // The mark is saved; `verify` reports unreadable files.
+            return nil
+        }
         guard let start = extents.map(\.startNanoseconds).min(),
             let end = extents.map(\.endNanoseconds).max()
         else { return nil }

@@ -44,7 +44,7 @@ const pathWords = {
  * @property {number} persistedAgeSeconds
  * @property {number} lostSamples
  * @property {string} [elsewhere] The name of the collector that records it now, or `another collector` if it is unknown.
- * @property {string} [trouble] The tracks of which its agent captures nothing at present, and why.
+ * @property {string} [trouble] The tracks that its agent does not capture at present, and the reason.
  * @property {string} [moved] The collector that its agent has left for this one, and why.
  * @property {{ collector: string, records: number, bytes: number }[]} [owed] What its box keeps for each of two collectors.
  * @property {{ cause: string, count: number, samples: number }[]} gaps
