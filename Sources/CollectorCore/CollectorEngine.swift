@@ -364,6 +364,7 @@ extension CollectorEngine {
     }
 
     /// Sends a command to an agent; the answer arrives as a notice.
+    /// - Parameter ticket: not 0.
     mutating func command(
         _ request: CommandRequest, to source: String, ticket: UInt64, at now: Instant
     ) {
@@ -372,9 +373,19 @@ extension CollectorEngine {
         perform(actions, payload: nil, peer: nil, at: now)
     }
 
+    /// Ends the session. After a stop, connected encoders are asked for keyframes: the next session begins with the next sample, and its
+    /// pictures cannot be decoded before the first keyframe. Cameras that encode themselves may not be able to.
     mutating func end(_ reason: SessionManifest.EndReason, at now: Instant) {
+        let present = recorder.sources.keys.filter { sourceCounters[$0]?.isConnected == true }
         record(recorder.end(reason, at: now))
+        guard reason == .stopped else { return }
+        for source in present.sorted() {
+            command(.keyframe, to: source, ticket: Self.ownTicket, at: now)
+        }
     }
+
+    /// The ticket of commands whose answers nothing waits for.
+    private static let ownTicket: UInt64 = 0
 
     /// Writes everything that was received, and leaves the session open for the next collector.
     /// - Returns: the session; nil: there is none.
@@ -612,6 +623,8 @@ extension CollectorEngine {
                 if !own.isEmpty { recorder.exchanges(own, by: owner, epoch: epoch) }
             case .health(let source, let health):
                 sourceCounters.reported(health, of: source, at: latest)
+            case .report(Self.ownTicket, _):
+                break
             case .report(let ticket, let reply):
                 var picture: [UInt8] = []
                 // The message may also be one for which its sender was refused, together with all its commands.

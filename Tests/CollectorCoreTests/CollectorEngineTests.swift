@@ -81,6 +81,28 @@ private let second: Int64 = 1_000_000_000
         #expect(reports.first?.payload.isEmpty == true)
     }
 
+    /// The next session begins with the next sample; before its first keyframe, nothing can be decoded.
+    @Test(arguments: [
+        (SessionManifest.EndReason.stopped, true), (.collectorStopped, false),
+    ])
+    func `a stop asks encoders for keyframes`(reason: SessionManifest.EndReason, asks: Bool) throws
+    {
+        var engine = engine()
+        _ = engine.takeOutgoing()
+        engine.end(reason, at: SessionHarness.instant(2 * second))
+        let requests = try engine.takeOutgoing().filter {
+            if case .command(let command) = try WireMessage(decoding: $0.header) {
+                command.request == .keyframe && command.source == 0
+            } else {
+                false
+            }
+        }
+        #expect(requests.map(\.peer) == (asks ? [peer] : []))
+        // The answers are for nothing that waits.
+        engine.lost(peer, at: SessionHarness.instant(2 * second))
+        #expect(reports(&engine).isEmpty)
+    }
+
     @Test func `what was stuck and is free again keeps nobody from recording`() {
         var engine = engine()
         let errors: [ArchiveError] = [

@@ -102,6 +102,9 @@ package enum ArchiveError: Error, Hashable, CustomStringConvertible {
         }
     }
 
+    /// Whether the disk cannot read a file's sectors.
+    package var isForMedium: Bool { code == EIO }
+
     /// Whether the files of one session do not respond: those of others may.
     package var isForSilence: Bool { code == ETIMEDOUT }
 

@@ -110,6 +110,8 @@ private struct LaneReader {
     let manifest: SessionManifest
     /// Ends of finished segments in the catalog, nanoseconds of session time; nil: not queried yet.
     private var ends: [SegmentKey: Int64]?
+    /// Whether the latest source has files that another permission, or a repair, would make readable.
+    private var hasUnreadableFiles = false
 
     init(library: RecordingLibrary, manifest: SessionManifest) {
         self.library = library
@@ -122,6 +124,7 @@ private struct LaneReader {
     mutating func read(
         _ source: SourceKey, in range: Range<Int64>?, known: SourceLane?
     ) throws(ArchiveError) -> SourceLane {
+        hasUnreadableFiles = false
         let recorded = try RecordedSource(
             source, in: library.store, zero: manifest.zeroTime,
             segmentNanoseconds: manifest.segmentNanoseconds)
@@ -176,6 +179,7 @@ private struct LaneReader {
                 known: known?.copies ?? []))
         lane.isFinal =
             unfound?.isEmpty == true && library.merged?.temporaryOmissions ?? 0 == 0
+            && !hasUnreadableFiles
         return lane
     }
 
@@ -239,7 +243,8 @@ private struct LaneReader {
         return found
     }
 
-    private func read(_ file: RecordedSource.File) throws(ArchiveError) -> SourceLane.File {
+    private mutating func read(_ file: RecordedSource.File) throws(ArchiveError) -> SourceLane.File
+    {
         let omissions = library.merged?.temporaryOmissions
         var found = SourceLane.File(entry: file.entry, span: nil, isOpen: false)
         do throws(ArchiveError) {
@@ -249,10 +254,17 @@ private struct LaneReader {
                 $0.startNanoseconds..<$0.endNanoseconds
             }
         } catch {
-            // A damaged or removed file shows nothing; `verify` reports the error.
+            // A damaged, removed or unreadable file shows nothing; `verify` reports the error.
             switch error {
             case .malformed: break
-            default: guard error.isForAbsence else { throw error }
+            default:
+                guard error.isForAbsence || error.isForEntry || error.isForMedium else {
+                    throw error
+                }
+                if !error.isForAbsence {
+                    hasUnreadableFiles = true
+                    found.entry = nil
+                }
             }
         }
         if library.merged?.temporaryOmissions != omissions { found.entry = nil }
