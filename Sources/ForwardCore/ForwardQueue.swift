@@ -19,7 +19,7 @@ package struct ForwardedSample: Hashable, Sendable {
     /// Session time, nanoseconds.
     package var dtsNanoseconds: Int64 {
         let timescale = formats.first { $0.kind == track }?.timescale ?? .nanoseconds
-        return saturatingRescale(dts, from: timescale, to: .nanoseconds)
+        return timescale.nanoseconds(dts)
     }
 
     package var isKeyframe: Bool { track == .video && flags.contains(.keyframe) }
@@ -139,8 +139,7 @@ package struct ForwardQueue: Sendable {
             }
             for sample in run.samples {
                 let end = place + Int(sample.sizeBytes)
-                let captured = saturatingRescale(
-                    sample.pts, from: format.timescale, to: .nanoseconds)
+                let captured = format.timescale.nanoseconds(sample.pts)
                 let age = max(0, message.arrivedNanoseconds.clampedSubtracting(captured))
                 result.append(
                     ForwardedSample(

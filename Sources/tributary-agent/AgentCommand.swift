@@ -61,7 +61,12 @@ struct AgentCommand: ParsableCommand {
         try keys.validate()
     }
 
+    /// Requested limit of open files: each source of a configuration with many has about twenty.
+    private static let descriptors = 65_536
+    private static let leastDescriptors = 64
+
     func run() throws {
+        try DescriptorLimit.raise(to: Self.descriptors, orFailBelow: Self.leastDescriptors)
         // Camera boxes are small.
         _ = CLinux_share_heap()
         if let cameras = try CameraService.cameras() {

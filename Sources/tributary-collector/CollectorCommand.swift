@@ -193,7 +193,12 @@ struct CollectorCommand: ParsableCommand {
         }
     }
 
+    /// Minimum limit of open files: the catalog, sockets and a few sources.
+    private static let leastDescriptors = 128
+
     func run() throws {
+        try DescriptorLimit.raise(
+            to: Self.leastDescriptors, orFailBelow: Self.leastDescriptors)
         let console = log.console
         let service = Service(console: console, endpoint: listen, isVerbose: log.verbose)
         var settings = CollectorSettings(

@@ -232,6 +232,7 @@ struct ViewerCommand: RepeatingCommand {
 
     /// Requested limit of descriptors: each client and each recorded file has one.
     private static let descriptors = 65_536
+    private static let leastDescriptors = 64
 
     /// Maximum validity of a store's address (Amazon S3 User Guide, "Sharing objects with presigned URLs").
     private static let redirectSeconds: ClosedRange<Int64> = 1...604_800
@@ -245,7 +246,7 @@ struct ViewerCommand: RepeatingCommand {
     private static let endSeconds = 4
 
     func run() throws {
-        DescriptorLimit.raise(to: Self.descriptors)
+        try DescriptorLimit.raise(to: Self.descriptors, orFailBelow: Self.leastDescriptors)
         // Buffers of 256 KiB are allocated and freed with each answer.
         _ = CLinux_keep_freed_memory(32 << 20)
         let console = log.console

@@ -45,8 +45,7 @@ package struct TrackEnd: Hashable, Sendable {
 
     /// The end of the sample, nanoseconds of session time.
     package var nanoseconds: Int64 {
-        saturatingRescale(
-            dtsTicks.clampedAdding(durationTicks), from: timescale, to: .nanoseconds)
+        timescale.nanoseconds(dtsTicks.clampedAdding(durationTicks))
     }
 
     /// Whether it is later than another one, exactly; nil is earlier than any.

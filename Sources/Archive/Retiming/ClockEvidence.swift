@@ -40,7 +40,7 @@ struct RecordedRun {
     /// The stamp of one of its samples, nanoseconds of the agent's clock. Only the first one is stored.
     func stampNanoseconds(at index: Int, _ timescale: Timescale) -> Int64 {
         stampNanoseconds.clampedAdding(
-            saturatingRescale(sampleTicks[index] &- firstTicks, from: timescale, to: .nanoseconds))
+            timescale.nanoseconds(sampleTicks[index] &- firstTicks))
     }
 
     /// A run for each sample, at the times by the camera's timestamps.
@@ -106,15 +106,14 @@ struct ClockEvidence {
             else { return nil }
             let tick = 1_000_000_000 / Int64(timescale.ticksPerSecond) + 1
             let limit = SegmenterSettings(segmentNanoseconds: 1).toleranceNanoseconds + tick
-            let delay = SourceRetimer.nanoseconds(Int64(first.compositionOffset), timescale)
+            let delay = timescale.nanoseconds(Int64(first.compositionOffset))
             let others = samples.dropFirst().map(\.compositionOffset)
             if delay <= limit, others.allSatisfy({ $0 == 0 }) {
                 return MovedPicture(ticks: Int64(first.compositionOffset), unsureNanoseconds: 0)
             }
             // The delays of other pictures are the reordering's, to within a tick of rounding.
             let differences = others.map {
-                SourceRetimer.nanoseconds(
-                    Int64(first.compositionOffset) - Int64($0), timescale)
+                timescale.nanoseconds(Int64(first.compositionOffset) - Int64($0))
             }
             let unsure =
                 others.isEmpty ? limit : differences.filter { tick + 1...limit ~= $0 }.max() ?? 0

@@ -80,7 +80,7 @@ struct MappingBuilder {
                     RetimingRecord.Knot(
                         ticks: place.run.firstTicks,
                         shiftNanoseconds: shift.clampedSubtracting(
-                            SourceRetimer.nanoseconds(moved.ticks, track.timescale)),
+                            track.timescale.nanoseconds(moved.ticks)),
                         boundNanoseconds: place.boundNanoseconds
                             .clampedAdding(moved.unsureNanoseconds)))
                 limits.append(place.run.boundNanoseconds)
@@ -248,7 +248,7 @@ struct MappingBuilder {
         else { return }
         // The last run's later samples are on the way to the next file's first one.
         let run = places[last].run
-        let length = SourceRetimer.nanoseconds(run.lastTicks &- run.firstTicks, track.timescale)
+        let length = track.timescale.nanoseconds(run.lastTicks &- run.firstTicks)
         let whole = following.nanoseconds.clampedSubtracting(run.timeNanoseconds)
         guard length > 0, length <= whole else { return }
         let part = Double(length) / Double(whole)

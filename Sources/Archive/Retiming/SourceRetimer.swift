@@ -93,7 +93,7 @@ struct SourceRetimer {
             sequence.beginFile()
             let base = sessionBase(track, evidence)
             // Samples that would begin before their file are delayed, and converge to their times soon after.
-            let delay = Self.nanoseconds(retiming.greatestDelayTicks(kind), track.timescale)
+            let delay = track.timescale.nanoseconds(retiming.greatestDelayTicks(kind))
             for run in track.runs {
                 let located = run.clock.flatMap { clock in
                     sequence.locate(run.isInOrder ? run.camera : nil, epoch: clock.epoch)
@@ -103,8 +103,8 @@ struct SourceRetimer {
                 }
                 let next = PlacedRun(
                     epoch: clock.epoch, stampNanoseconds: run.stampNanoseconds,
-                    recordedNanoseconds: Self.nanoseconds(run.firstTicks &+ base, track.timescale),
-                    movedNanoseconds: Self.nanoseconds(moved &+ base, track.timescale),
+                    recordedNanoseconds: track.timescale.nanoseconds(run.firstTicks &+ base),
+                    movedNanoseconds: track.timescale.nanoseconds(moved &+ base),
                     delayNanoseconds: delay, camera: camera == nil ? nil : located)
                 defer { lastRuns[kind] = next }
                 guard let last = lastRuns[kind], last.epoch == next.epoch else { continue }
@@ -144,7 +144,7 @@ struct SourceRetimer {
                 guard let scale = evidence.tracks[kind]?.timescale,
                     let moved = run.samples.first?.dts
                 else { continue }
-                shifts.append(Self.nanoseconds(moved &- dts, scale).magnitude)
+                shifts.append(scale.nanoseconds(moved &- dts).magnitude)
                 starts[kind, default: [:]][dts] = moved
             }
             try builder.append(fragment)
@@ -228,14 +228,6 @@ struct SourceRetimer {
             return 0
         }
     }
-
-    static func nanoseconds(_ ticks: Int64, _ scale: Timescale) -> Int64 {
-        do {
-            return try rescale(ticks, from: scale, to: .nanoseconds)
-        } catch {
-            return ticks < 0 ? .min : .max
-        }
-    }
 }
 
 extension RetimingRecord {
@@ -250,7 +242,7 @@ extension RetimingRecord {
             isAny = true
             // An additional knot in the mapping may move a time by a tick.
             tracks[index].concede(
-                UInt64(SourceRetimer.nanoseconds(displacement.greatestTicks + 1, scale).magnitude),
+                UInt64(scale.nanoseconds(displacement.greatestTicks + 1).magnitude),
                 until: displacement.ticks.upperBound,
                 recorded: evidence.tracks[tracks[index].kind]?.runs ?? [])
         }

@@ -564,8 +564,7 @@ extension FileVerifier {
         guard let scale = tracks[kind]?.format.timescale else { return }
         tracks[kind]?.retimedDTS = dts
         tracks[kind]?.followsCamera = followsCamera
-        tracks[kind]?.delayNanoseconds = saturatingRescale(
-            delayTicks, from: scale, to: .nanoseconds)
+        tracks[kind]?.delayNanoseconds = scale.nanoseconds(delayTicks)
     }
 
     mutating func note(_ text: String, at offset: Int64? = nil) {

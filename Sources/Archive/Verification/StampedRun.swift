@@ -172,9 +172,8 @@ extension FileVerifier {
             placed.delayNanoseconds = track.delayNanoseconds
             placed.followsCamera = track.followsCamera
             let dts = track.retimedDTS?[index] ?? track.samples[index].dts
-            placed.placedNanoseconds = saturatingRescale(
-                dts - track.shift, from: track.format.timescale, to: .nanoseconds
-            ).clampedAdding(originNanoseconds)
+            placed.placedNanoseconds = track.format.timescale.nanoseconds(dts - track.shift)
+                .clampedAdding(originNanoseconds)
             return placed
         }
     }

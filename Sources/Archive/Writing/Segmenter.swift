@@ -755,13 +755,13 @@ extension Segmenter {
     /// Converts a track's ticks to nanoseconds, with the timescale of the next samples.
     package func upcomingNanoseconds(_ ticks: Int64, _ track: TrackKind) -> Int64 {
         let scale = nextFormats == nil ? formats.scales[track] : nextFormats?.scales[track]
-        return saturatingRescale(ticks, from: scale ?? .video, to: .nanoseconds)
+        return (scale ?? .video).nanoseconds(ticks)
     }
 
     /// Converts a track's ticks to nanoseconds, with the timescale of the open file.
     func nanoseconds(_ ticks: Int64, _ track: TrackKind) -> Int64 {
         let scale = formats.scales[track] ?? nextFormats?.scales[track]
-        return saturatingRescale(ticks, from: scale ?? .video, to: .nanoseconds)
+        return (scale ?? .video).nanoseconds(ticks)
     }
 
     func ticks(_ nanoseconds: Int64, _ scale: Timescale) -> Int64 {

@@ -1,4 +1,4 @@
-import Operations
+import Terminal
 
 /// Division of the process's file descriptors between connections and the files of sources. Neither can use up those of the other.
 struct DescriptorBudget {

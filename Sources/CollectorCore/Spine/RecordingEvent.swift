@@ -102,22 +102,14 @@ extension AppendedFragment {
             if run.track == .video, firstPicture == nil { firstPicture = first.flags }
             let timescale = track.format.timescale
             for sample in run.samples {
-                begin = min(begin, Self.nanoseconds(sample.pts, timescale))
+                begin = min(begin, timescale.nanoseconds(sample.pts))
                 end = max(
-                    end, Self.nanoseconds(sample.pts.clampedAdding(sample.duration), timescale))
+                    end, timescale.nanoseconds(sample.pts.clampedAdding(sample.duration)))
             }
         }
         startNanoseconds = begin == .max ? 0 : begin
         durationNanoseconds = max(0, end.clampedSubtracting(startNanoseconds))
         beginsDecodable = DecodingStart.isPossible(
             at: firstPicture, hasVideo: plan.tracks.contains { $0.format.kind == .video })
-    }
-
-    private static func nanoseconds(_ ticks: Int64, _ timescale: Timescale) -> Int64 {
-        do throws(RescaleOverflow) {
-            return try rescale(ticks, from: timescale, to: .nanoseconds)
-        } catch {
-            return ticks < 0 ? .min : .max
-        }
     }
 }

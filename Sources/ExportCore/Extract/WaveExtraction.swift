@@ -85,7 +85,7 @@ private struct WaveOutput {
     private static let headerBytes = 80
     private var frameBytes: Int { 2 * layout.channels }
     var durationNanoseconds: Int64 {
-        frames * 1_000_000_000 / Int64(layout.sampleRate)
+        Timescale(UInt32(layout.sampleRate)).nanoseconds(frames)
     }
 
     /// The header of a file of unknown length.

@@ -13,6 +13,11 @@ package struct Timescale: Hashable, Sendable {
     package static let nanoseconds = Timescale(1_000_000_000)
     /// Timescale of video tracks: MPEG's 90 kHz.
     package static let video = Timescale(90_000)
+
+    /// `ticks` in nanoseconds, to the nearest one; clamped as by ``saturatingRescale(_:from:to:)``.
+    package func nanoseconds(_ ticks: Int64) -> Int64 {
+        saturatingRescale(ticks, from: self, to: .nanoseconds)
+    }
 }
 
 /// The rounding of a value between two ticks.

@@ -305,7 +305,7 @@ package struct ArrivalClock: Hashable, Sendable {
     // MARK: Conversion
 
     private func nanoseconds(_ ticks: Int64) -> Int64 {
-        saturatingRescale(ticks, from: Timescale(clockRate), to: .nanoseconds)
+        Timescale(clockRate).nanoseconds(ticks)
     }
 
     private func local(_ ticks: Int64) -> Int64 {

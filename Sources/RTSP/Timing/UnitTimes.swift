@@ -202,7 +202,7 @@ package struct UnitTimes: Sendable {
     /// The distance of two units' timestamps, nanoseconds.
     private func distance(from first: HeldUnit, to last: HeldUnit) -> Int64 {
         let ticks = Int64(Int32(bitPattern: last.stamp &- first.stamp))
-        return saturatingRescale(ticks, from: Timescale(clockRate), to: .nanoseconds)
+        return Timescale(clockRate).nanoseconds(ticks)
     }
 
     /// From now on, samples are counted: the clock starts anew, with the first units if they are held.
@@ -332,7 +332,7 @@ package struct UnitTimes: Sendable {
         var after: (ticks: Int64, pts: Int64)?
         for own in recent {
             let ticks = Int64(Int32(bitPattern: own.timestamp &- timestamp))
-            let distance = saturatingRescale(ticks, from: Timescale(clockRate), to: .nanoseconds)
+            let distance = Timescale(clockRate).nanoseconds(ticks)
             guard ticks != 0, distance.magnitude <= Self.longestReordering.magnitude else {
                 continue
             }

@@ -62,8 +62,8 @@ package struct FragmentOutline: Hashable, Sendable {
             end = max(end ?? ticks, ticks)
         }
         guard let start, let end else { return nil }
-        let first = saturatingRescale(start, from: timescale, to: .nanoseconds)
-        return first...max(first, saturatingRescale(end, from: timescale, to: .nanoseconds))
+        let first = timescale.nanoseconds(start)
+        return first...max(first, timescale.nanoseconds(end))
     }
 
     /// Creates the outline of a fragment from the index of its file. In the index, the duration of a sample before a gap includes

@@ -37,7 +37,7 @@ package struct RecordedSample: Sendable {
     package var durationNanoseconds: Int64 { nanoseconds(durationTicks) }
 
     private func nanoseconds(_ ticks: Int64) -> Int64 {
-        saturatingRescale(ticks, from: timescale, to: .nanoseconds)
+        timescale.nanoseconds(ticks)
     }
 }
 

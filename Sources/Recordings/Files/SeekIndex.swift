@@ -71,8 +71,8 @@ struct SeekIndex {
                 samples.append(
                     IndexedSample(
                         track: kind, range: offset..<(offset + Int64(table.sizesBytes[index])),
-                        start: saturatingRescale(ticks, from: anchor.timescale, to: .nanoseconds),
-                        end: saturatingRescale(end, from: anchor.timescale, to: .nanoseconds),
+                        start: anchor.timescale.nanoseconds(ticks),
+                        end: anchor.timescale.nanoseconds(end),
                         isSync: syncs?.contains(index) ?? true))
             }
         }

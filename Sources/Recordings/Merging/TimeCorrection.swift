@@ -101,10 +101,8 @@ package struct TimeCorrection: Hashable, Sendable {
                 ).clampedAdding(track.mediaTimeShift)
             }
             func session(at ticks: Int64) -> Int64 {
-                saturatingRescale(
-                    ticks.clampedSubtracting(track.mediaTimeShift), from: track.timescale,
-                    to: .nanoseconds
-                ).clampedAdding(origin)
+                track.timescale.nanoseconds(ticks.clampedSubtracting(track.mediaTimeShift))
+                    .clampedAdding(origin)
             }
             let own = retiming?.track(kind)
             let places = Set(

@@ -48,9 +48,8 @@ struct LiveFragment: Sendable {
                         sizeBytes: sample.sizeBytes, duration: duration,
                         compositionOffset: offset, isSync: sample.flags.contains(.keyframe)))
                 let scale = format.timescale
-                let begins = saturatingRescale(sample.pts, from: scale, to: .nanoseconds)
-                let ends = saturatingRescale(
-                    sample.pts.clampedAdding(sample.duration), from: scale, to: .nanoseconds)
+                let begins = scale.nanoseconds(sample.pts)
+                let ends = scale.nanoseconds(sample.pts.clampedAdding(sample.duration))
                 start = min(start, begins)
                 end = max(end, ends)
                 guard run.track == main, begins <= ends else { continue }

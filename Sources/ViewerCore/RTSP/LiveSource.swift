@@ -376,9 +376,9 @@ final class LiveSource: Sendable {
                 let ticks = saturatingRescale(shift, from: .nanoseconds, to: scale)
                     .clampedAdding(sample.pts)
                 let time = shift.clampedAdding(
-                    saturatingRescale(sample.pts, from: scale, to: .nanoseconds))
+                    scale.nanoseconds(sample.pts))
                 let decoding = shift.clampedAdding(
-                    saturatingRescale(sample.dts, from: scale, to: .nanoseconds))
+                    scale.nanoseconds(sample.dts))
                 // Pictures with the times of the previous session are before the keyframe.
                 guard decoding >= state.repeated[run.track] ?? .min,
                     run.track == main || time > state.resumed[run.track] ?? .min
@@ -398,7 +398,7 @@ final class LiveSource: Sendable {
                 isReported = true
                 state.newest[run.track] = max(state.newest[run.track] ?? .min, time)
                 state.sent[run.track] = decoding.clampedAdding(
-                    saturatingRescale(sample.duration, from: scale, to: .nanoseconds) / 2)
+                    scale.nanoseconds(sample.duration) / 2)
                 do throws(BitstreamError) {
                     try state.senders[sender].append(
                         Array(fragment.bytes[place..<end]), ticks: ticks,

@@ -213,7 +213,9 @@ enum DescriptionTarget {
             offers, login: CameraLogin(user: "u", password: "p"), clientNonce: "0")
         {
             let header = own.authorization(method: "OPTIONS", uri: "rtsp://camera/")
-            precondition(!header.contains { $0.isNewline }, "a challenge adds a line")
+            // Other line separators of Unicode do not end a header line.
+            precondition(
+                header.utf8.allSatisfy { $0 != 0x0A && $0 != 0x0D }, "a challenge adds a line")
         }
         _ = TransportHeader(parsing: text)
         _ = RTCPPacket.packets(in: bytes)

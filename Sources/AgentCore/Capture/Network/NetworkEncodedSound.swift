@@ -72,8 +72,7 @@ final class NetworkEncodedSound: NetworkTrack {
     }
 
     private static func nanoseconds(_ frames: Int, _ sampleRate: Int) -> Int64 {
-        saturatingRescale(
-            Int64(frames), from: Timescale(UInt32(sampleRate)), to: .nanoseconds)
+        Timescale(UInt32(sampleRate)).nanoseconds(Int64(frames))
     }
 
     private static func end(of sound: RawAudio) -> Int64 {

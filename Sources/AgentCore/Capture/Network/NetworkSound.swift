@@ -42,9 +42,7 @@ final class NetworkSound: NetworkTrack {
 
     /// Duration of one packet, nanoseconds.
     private static func duration(_ format: AudioFormat) -> Int64 {
-        saturatingRescale(
-            Int64(format.packetFrames), from: Timescale(max(1, format.sampleRate)), to: .nanoseconds
-        )
+        Timescale(max(1, format.sampleRate)).nanoseconds(Int64(format.packetFrames))
     }
 
     private static func times(_ duration: Int64, _ clockRate: UInt32, _ delay: Int64) -> UnitTimes {

@@ -178,8 +178,7 @@ struct CameraTrack: Sendable {
                 place.mayBeLater = envelope?.isInside(located.mediaNanoseconds) ?? false
                 place.isUsable = envelope?.isUsable(at: located.mediaNanoseconds) ?? false
                 if let ticks = earliest {
-                    let room = SourceRetimer.nanoseconds(
-                        max(0, run.firstTicks &- ticks), track.timescale)
+                    let room = track.timescale.nanoseconds(max(0, run.firstTicks &- ticks))
                     place.earliest = agent.clampedSubtracting(room)
                     earliest = nil
                 }

@@ -136,6 +136,6 @@ struct StampSequence: Sendable {
     }
 
     static func nanoseconds(_ ticks: Int64, _ clockRate: UInt32) -> Int64 {
-        saturatingRescale(ticks, from: Timescale(max(1, clockRate)), to: .nanoseconds)
+        Timescale(max(1, clockRate)).nanoseconds(ticks)
     }
 }

@@ -114,8 +114,7 @@ struct StatedTimes: Sendable {
                 let arrival = session(stamp.arrivalNanoseconds)
             else { continue }
             let ticks = Int64(Int32(bitPattern: stamp.timestamp &- report.timestamp))
-            let distance = saturatingRescale(
-                ticks, from: Timescale(camera.clockRate), to: .nanoseconds)
+            let distance = Timescale(camera.clockRate).nanoseconds(ticks)
             let stated = Self.utcNanoseconds(ntp: report.ntp).clampedAdding(distance)
                 .clampedSubtracting(zeroUTC)
             newest = max(newest ?? recorded, recorded)
@@ -140,7 +139,7 @@ struct StatedTimes: Sendable {
         _ stamp: CameraStamp, after last: CameraStamp, _ clockRate: UInt32
     ) -> Bool {
         let ticks = Int64(Int32(bitPattern: stamp.timestamp &- last.timestamp))
-        let distance = saturatingRescale(ticks, from: Timescale(clockRate), to: .nanoseconds)
+        let distance = Timescale(clockRate).nanoseconds(ticks)
         let passed = stamp.arrivalNanoseconds.clampedSubtracting(last.arrivalNanoseconds)
         return stamp.firstPacket < last.firstPacket
             || distance.clampedSubtracting(passed).magnitude > newCountNanoseconds.magnitude
@@ -152,7 +151,7 @@ struct StatedTimes: Sendable {
     ) -> Bool {
         guard let last else { return false }
         let ticks = Int64(Int32(bitPattern: new.timestamp &- last.timestamp))
-        let distance = saturatingRescale(ticks, from: Timescale(clockRate), to: .nanoseconds)
+        let distance = Timescale(clockRate).nanoseconds(ticks)
         let expected = utcNanoseconds(ntp: last.ntp).clampedAdding(distance)
         return utcNanoseconds(ntp: new.ntp).clampedSubtracting(expected).magnitude
             > toleranceNanoseconds.magnitude

@@ -15,4 +15,17 @@ package enum DescriptorLimit {
         limit.rlim_cur = goal
         return Int(clamping: setrlimit(resource, &limit) == 0 ? goal : before)
     }
+
+    /// Raises the limit of a program that serves.
+    ///
+    /// ZeroMQ and SwiftNIO abort the process if they cannot make a descriptor.
+    /// - Throws: ``Failure`` if the hard limit is below `least`.
+    package static func raise(to wanted: Int, orFailBelow least: Int) throws(Failure) {
+        let limit = raise(to: wanted)
+        guard limit >= least else {
+            throw Failure(
+                "the limit of open files is \(limit), and at least \(least) are needed: raise it with ulimit -Hn or "
+                    + "LimitNOFILE= of the service")
+        }
+    }
 }
