@@ -628,7 +628,7 @@ extension CollectorEngine {
             case .report(let ticket, let reply):
                 var picture: [UInt8] = []
                 // The message may also be one for which its sender was refused, together with all its commands.
-                if case .snapshot = reply, let payload {
+                if reply.payloadSizeBytes != nil, let payload {
                     picture = withExtendedLifetime(payload) { Array(payload.memory) }
                 }
                 notices.append(.report(ticket: ticket, reply, payload: picture))

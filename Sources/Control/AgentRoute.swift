@@ -21,7 +21,7 @@ extension AgentRoute {
         case .failure(_, let text): throw Failure(text)
         case .unknown:
             throw Failure("unexpected answer from the agent: use the same version of all programs")
-        case .status, .controls, .keyframeRequested, .snapshot: return answer
+        default: return answer
         }
     }
 }

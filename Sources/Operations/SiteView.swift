@@ -274,7 +274,7 @@ extension SiteView.Source {
         moved = source.report.flatMap { $0.moved.isEmpty ? nil : $0.moved }
         trouble = source.report.flatMap { $0.trouble.isEmpty ? nil : $0.trouble }
         owed = source.report.flatMap { $0.owed.isEmpty ? nil : $0.owed }
-        gaps = source.gaps.filter { $0.value.count > 0 }.map {
+        gaps = source.counts.gaps.filter { $0.value.count > 0 }.map {
             SiteView.Gap(
                 cause: $0.key, count: Double($0.value.count), samples: Double($0.value.samples))
         }.sorted { ($0.samples, $0.count, $1.cause) > ($1.samples, $1.count, $0.cause) }

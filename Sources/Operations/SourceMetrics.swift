@@ -42,7 +42,7 @@ enum SourceMetrics {
     }
 
     private static func addGaps(_ sources: [SourceStatus], to text: inout MetricText) {
-        let metrics: [(String, String, KeyPath<SourceStatus.Gaps, UInt64>)] = [
+        let metrics: [(String, String, KeyPath<SourceCounts.Gaps, UInt64>)] = [
             ("tributary_source_gaps_total", "Gaps in the recording, by cause.", \.count),
             (
                 "tributary_source_lost_samples_total",
@@ -52,7 +52,7 @@ enum SourceMetrics {
         for (name, help, value) in metrics {
             text.begin(name, .counter, help)
             for source in sources {
-                for (cause, gaps) in source.gaps.sorted(by: { $0.key < $1.key }) {
+                for (cause, gaps) in source.counts.gaps.sorted(by: { $0.key < $1.key }) {
                     text.add(
                         name, [("source", source.name), ("cause", cause)], gaps[keyPath: value])
                 }
@@ -122,13 +122,13 @@ enum SourceMetrics {
                 "Whether the agent has left another collector for this one since it started."
             ) { $0.report.map { $0.moved.isEmpty ? 0 : 1 } },
             counter("tributary_source_connections_total", "Connections of the source.") {
-                $0.connections
+                $0.counts.connections
             },
             counter("tributary_source_segments_begun_total", "Segments started.") {
-                $0.segmentsBegun
+                $0.counts.segmentsBegun
             },
             counter("tributary_source_segments_finished_total", "Segments finished.") {
-                $0.segmentsFinished
+                $0.counts.segmentsFinished
             },
             gauge(
                 "tributary_source_persisted_age_seconds",
@@ -170,16 +170,16 @@ enum SourceMetrics {
                 "tributary_source_lag_seconds",
                 "Delay of the newest sample from capture to the collector; none while the capture is stopped."
             ) { $0.lagSeconds },
-            counter("tributary_source_pictures_total", "Pictures received.") { $0.pictures },
+            counter("tributary_source_pictures_total", "Pictures received.") { $0.counts.pictures },
             counter("tributary_source_sound_packets_total", "\(AudioCodec.list) packets received.")
             {
-                $0.soundPackets
+                $0.counts.soundPackets
             },
             counter("tributary_source_received_bytes_total", "Payload received.") {
-                $0.receivedBytes
+                $0.counts.receivedBytes
             },
             counter("tributary_source_written_bytes_total", "Payload written to the disk.") {
-                $0.writtenBytes
+                $0.counts.writtenBytes
             },
         ]
     }

@@ -1,4 +1,4 @@
-/// The status of a source at one moment. Counters are since the collector's start, across sessions, and only grow.
+/// The status of a source at one moment.
 package struct SourceStatus: Hashable, Sendable {
     package var name: String
     /// The box's own name.
@@ -19,19 +19,7 @@ package struct SourceStatus: Hashable, Sendable {
     /// Delay from capture to the collector, seconds; nil before the first sample, after the last, and while capture is
     /// stopped.
     package var lagSeconds: Double?
-    /// Samples known to be missing from the session.
-    package var lostSamples: UInt64 = 0
-
-    package var pictures: UInt64 = 0
-    package var soundPackets: UInt64 = 0
-    package var receivedBytes: UInt64 = 0
-    package var writtenBytes: UInt64 = 0
-    /// Number of connections.
-    package var connections: UInt64 = 0
-    package var segmentsBegun: UInt64 = 0
-    package var segmentsFinished: UInt64 = 0
-    /// By cause, named as in ``causes``.
-    package var gaps: [String: Gaps] = [:]
+    package var counts = SourceCounts()
     /// Age of the oldest record that is not yet durable, without any progress since; 0: none.
     package var persistedAgeSeconds = 0.0
     /// Data that its agent keeps until the object store has it; nil: agents delete data that is durable here.
@@ -42,18 +30,6 @@ package struct SourceStatus: Hashable, Sendable {
 
     package init(name: String) {
         self.name = name
-    }
-
-    /// Gaps of one cause.
-    package struct Gaps: Hashable, Sendable {
-        package var count: UInt64 = 0
-        /// The known number of them.
-        package var samples: UInt64 = 0
-
-        package init(count: UInt64 = 0, samples: UInt64 = 0) {
-            self.count = count
-            self.samples = samples
-        }
     }
 
     /// Data that has arrived and is not in the object store.

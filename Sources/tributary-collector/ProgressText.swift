@@ -9,7 +9,7 @@ enum ProgressText {
             var parts = ["\(source.name) \(decimal(source.picturesPerSecond)) fps"]
             parts.append("\(Bitrate(bitsPerSecond: Int64(source.bitsPerSecond)))")
             if let lag = source.lagSeconds { parts.append("lag \(decimal(lag)) s") }
-            if source.lostSamples > 0 { parts.append("lost \(source.lostSamples)") }
+            if source.counts.lostSamples > 0 { parts.append("lost \(source.counts.lostSamples)") }
             return parts.joined(separator: " ")
         }.joined(separator: " · ")
     }

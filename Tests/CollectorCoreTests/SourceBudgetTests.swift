@@ -1,5 +1,6 @@
 import Archive
 import Media
+import Operations
 import Testing
 
 @testable import CollectorCore
@@ -179,7 +180,7 @@ import Testing
                 name: "stage", agent: "box", software: "agent 1", address: "10.0.0.7", owner: "",
                 spool: SpoolID.random(), epochs: [], tracks: [], received: 0, missing: nil), at: 0)
         for _ in 0..<2 { sourceCounters.missed(.max, of: "stage", cause: "overrun") }
-        #expect(sourceCounters["stage"]?.lostSamples == .max)
+        #expect(sourceCounters["stage"]?.counts.lostSamples == .max)
     }
 
     @Test func `sessions begin one after the other, not a hundred a second`() {

@@ -19,15 +19,15 @@ import Testing
     @Test func `a gap counts with its cause, and every cause begins at zero`() throws {
         var sourceCounters = SourceCounters()
         sourceCounters.opened(try source("stage"), at: 0)
-        let fresh = try #require(sourceCounters["stage"]).gaps
+        let fresh = try #require(sourceCounters["stage"]).counts.gaps
         #expect(fresh.count == GapCause.allCases.count + LostRecords.own.count)
-        #expect(fresh.values.allSatisfy { $0 == SourceStatus.Gaps() })
+        #expect(fresh.values.allSatisfy { $0 == SourceCounts.Gaps() })
         sourceCounters.missed(7, of: "stage", cause: GapCause.driverDrop.description)
         sourceCounters.missed(0, of: "stage", cause: LostRecords.restart)
         sourceCounters.missed(3, of: "nobody", cause: "overrun")
-        let counters = try #require(sourceCounters["stage"])
-        #expect(counters.gaps["driver_drop"] == SourceStatus.Gaps(count: 1, samples: 7))
-        #expect(counters.gaps["restart"] == SourceStatus.Gaps(count: 1, samples: 0))
+        let counters = try #require(sourceCounters["stage"]).counts
+        #expect(counters.gaps["driver_drop"] == SourceCounts.Gaps(count: 1, samples: 7))
+        #expect(counters.gaps["restart"] == SourceCounts.Gaps(count: 1, samples: 0))
         #expect(counters.lostSamples == 7)
         #expect(sourceCounters["nobody"] == nil)
     }
@@ -39,7 +39,7 @@ import Testing
         let text = try String(contentsOf: runbook, encoding: .utf8)
         var sourceCounters = SourceCounters()
         sourceCounters.opened(try source("stage"), at: 0)
-        for cause in try #require(sourceCounters["stage"]).gaps.keys {
+        for cause in try #require(sourceCounters["stage"]).counts.gaps.keys {
             #expect(text.contains("`\(cause)`"), "\(cause)")
         }
     }
@@ -80,8 +80,8 @@ import Testing
             ])
         sourceCounters.took(samples, of: "stage", at: 5 * Self.second)
         #expect(since() == 5 * Self.second)
-        #expect(sourceCounters["stage"]?.pictures == 2)
-        #expect(sourceCounters["stage"]?.receivedBytes == 20)
+        #expect(sourceCounters["stage"]?.counts.pictures == 2)
+        #expect(sourceCounters["stage"]?.counts.receivedBytes == 20)
         sourceCounters.persisted("stage", spool: stage.spool, upTo: 1, at: 7 * Self.second)
         #expect(since() == 7 * Self.second)
         // Another spool's sequences have no effect.
@@ -93,8 +93,8 @@ import Testing
         sourceCounters.took(samples, of: "stage", at: 10 * Self.second)
         sourceCounters.opened(try source("stage", spool: 2), at: 11 * Self.second)
         #expect(since() == nil)
-        #expect(sourceCounters["stage"]?.connections == 2)
-        #expect(sourceCounters["stage"]?.pictures == 4)
+        #expect(sourceCounters["stage"]?.counts.connections == 2)
+        #expect(sourceCounters["stage"]?.counts.pictures == 4)
     }
 
     private func health(kept: UInt64, newest: UInt64, isStopped: Bool = false) -> SourceHealth {

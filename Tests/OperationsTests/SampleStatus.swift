@@ -11,15 +11,15 @@ extension CollectorStatus {
         source.picturesPerSecond = 29.97
         source.bitsPerSecond = 4_100_000
         source.lagSeconds = 0.2
-        source.lostSamples = 7
-        source.pictures = 900
-        source.soundPackets = 1_400
-        source.receivedBytes = 15_000_000
-        source.writtenBytes = 14_900_000
-        source.connections = 2
-        source.segmentsBegun = 3
-        source.segmentsFinished = 2
-        source.gaps = ["driver_drop": .init(count: 1, samples: 7), "restart": .init()]
+        source.counts.lostSamples = 7
+        source.counts.pictures = 900
+        source.counts.soundPackets = 1_400
+        source.counts.receivedBytes = 15_000_000
+        source.counts.writtenBytes = 14_900_000
+        source.counts.connections = 2
+        source.counts.segmentsBegun = 3
+        source.counts.segmentsFinished = 2
+        source.counts.gaps = ["driver_drop": .init(count: 1, samples: 7), "restart": .init()]
         source.persistedAgeSeconds = 1.5
         source.report = .init(
             keptBytes: 500_000, lostSamples: 7, ageSeconds: 0.4, soundPeaks: [-6, -90.5])

@@ -218,8 +218,8 @@ import Testing
             status.disk.removesOldSegments = true
             status.sources[0].report?.moved = ""
             status.sources[0].report?.owed = []
-            status.sources[0].gaps["clock_jump"] = .init(count: 1, samples: 0)
-            status.sources[0].gaps["spool_full"] = .init(count: 900, samples: 123_456)
+            status.sources[0].counts.gaps["clock_jump"] = .init(count: 1, samples: 0)
+            status.sources[0].counts.gaps["spool_full"] = .init(count: 900, samples: 123_456)
         }
         let lines = texts(view, columns: 80, rows: 24)
         #expect(lines[1] == "  3 connections refused: version 2, unknown key 1")

@@ -5,13 +5,10 @@ enum GroupCommands {
     /// Why a request is refused; nil: it is permitted.
     static func refusal(of request: ControlRequest.Request) -> ControlReply.Reply? {
         switch request {
-        case .stopSession, .changeSession: nil
-        case .command(.change(let change), _) where change.video != nil || change.audio != nil:
+        case .command(let request, _) where request.choosesDevices:
             // The right to watch does not include the choice of a box's files and addresses.
             .failure(.refused, "devices cannot be changed at this socket: use 'tributary agent'")
-        case .command(.status, _), .command(.controls, _), .command(.change, _),
-            .command(.keyframe, _), .command(.snapshot, _), .command(.unknown, _):
-            nil
+        case .stopSession, .changeSession, .command: nil
         case .sessionChanged, .drain, .status, .unknown:
             .failure(.unknownRequest, "this socket does not take that request")
         }

@@ -18,15 +18,7 @@ struct SourceCounters: Sendable {
         var heardNanoseconds: Int64 = 0
         /// Arrival of the last samples.
         var tookNanoseconds: Int64?
-        var connections: UInt64 = 0
-        var pictures: UInt64 = 0
-        var soundPackets: UInt64 = 0
-        var receivedBytes: UInt64 = 0
-        var writtenBytes: UInt64 = 0
-        var segmentsBegun: UInt64 = 0
-        var segmentsFinished: UInt64 = 0
-        var gaps = SourceCounters.noGaps
-        var lostSamples: UInt64 = 0
+        var counts = SourceCounters.noCounts
         var health: SourceHealth?
         var healthNanoseconds: Int64 = 0
         /// Sequence number of the last record that the agent may delete.
@@ -48,9 +40,13 @@ struct SourceCounters: Sendable {
     }
 
     /// All causes, so that each counter starts at zero and its first increase is visible.
-    private static let noGaps = Dictionary(
-        uniqueKeysWithValues: (GapCause.allCases.map(\.description) + LostRecords.own)
-            .map { (label($0), SourceStatus.Gaps()) })
+    private static let noCounts: SourceCounts = {
+        var counts = SourceCounts()
+        for cause in GapCause.allCases.map(\.description) + LostRecords.own {
+            counts.gaps[label(cause)] = SourceCounts.Gaps()
+        }
+        return counts
+    }()
 
     /// Whether agents keep records until they are in the object store.
     private let countsUnreleased: Bool
@@ -83,7 +79,7 @@ struct SourceCounters: Sendable {
             $0.agent = source.agent
             $0.software = source.software
             $0.isConnected = true
-            $0.connections += 1
+            $0.counts.connections += 1
             if $0.spool != source.spool {
                 $0.spool = source.spool
                 $0.newest = 0
@@ -107,11 +103,11 @@ struct SourceCounters: Sendable {
     mutating func took(_ samples: Samples, of name: String, at now: Int64) {
         let countsUnreleased = countsUnreleased
         change(name, at: now) { counters in
-            counters.receivedBytes += UInt64(samples.payloadSizeBytes)
+            counters.counts.receivedBytes += UInt64(samples.payloadSizeBytes)
             for run in samples.runs {
                 switch run.track {
-                case .video: counters.pictures += UInt64(run.count)
-                case .audio: counters.soundPackets += UInt64(run.count)
+                case .video: counters.counts.pictures += UInt64(run.count)
+                case .audio: counters.counts.soundPackets += UInt64(run.count)
                 }
             }
             counters.tookNanoseconds = now
@@ -131,11 +127,11 @@ struct SourceCounters: Sendable {
     /// - Parameter samples: their number, as far as it is known.
     mutating func missed(_ samples: UInt64, of name: String, cause: String) {
         guard let index = sourceCounters.index(forKey: name) else { return }
-        var gaps = sourceCounters.values[index].gaps[Self.label(cause)] ?? SourceStatus.Gaps()
-        gaps.count += 1
-        gaps.samples.addClamped(samples)
-        sourceCounters.values[index].gaps[Self.label(cause)] = gaps
-        sourceCounters.values[index].lostSamples.addClamped(samples)
+        var counts = sourceCounters.values[index].counts
+        counts.gaps[Self.label(cause), default: SourceCounts.Gaps()].count += 1
+        counts.gaps[Self.label(cause)]?.samples.addClamped(samples)
+        counts.lostSamples.addClamped(samples)
+        sourceCounters.values[index].counts = counts
     }
 
     mutating func reported(_ health: SourceHealth, of name: String, at now: Int64) {
@@ -150,7 +146,7 @@ struct SourceCounters: Sendable {
 
     mutating func wrote(_ bytes: Int, of name: String) {
         writtenBytes += UInt64(bytes)
-        sourceCounters[name]?.writtenBytes += UInt64(bytes)
+        sourceCounters[name]?.counts.writtenBytes += UInt64(bytes)
     }
 
     /// Everything up to a record is durable.
@@ -173,9 +169,11 @@ struct SourceCounters: Sendable {
         sourceCounters.values[index].releasedThrough = max(before, sequence)
     }
 
-    mutating func segmentBegan(of name: String) { sourceCounters[name]?.segmentsBegun += 1 }
+    mutating func segmentBegan(of name: String) { sourceCounters[name]?.counts.segmentsBegun += 1 }
 
-    mutating func segmentFinished(of name: String) { sourceCounters[name]?.segmentsFinished += 1 }
+    mutating func segmentFinished(of name: String) {
+        sourceCounters[name]?.counts.segmentsFinished += 1
+    }
 
     /// Forgets sources that have been disconnected for long enough.
     mutating func forget(at now: Int64) {

@@ -111,20 +111,22 @@ struct StatusBuilder {
             let counters = engine.sourceCounters[name] ?? SourceCounters.Tally()
             var source = SourceStatus(name: name, counters, now: now)
             totals[name] = Totals(
-                pictures: counters.pictures, bytes: counters.receivedBytes,
+                pictures: counters.counts.pictures, bytes: counters.counts.receivedBytes,
                 tookNanoseconds: counters.tookNanoseconds ?? now)
             // A counter only decreases when its source was forgotten in between. Samples arrive in batches of half a
             // second, so they are divided by the time between arrivals: a report interval contains two batches or
             // three.
             if let before = last[name], let took = counters.tookNanoseconds,
-                took > before.tookNanoseconds, counters.pictures >= before.pictures,
-                counters.receivedBytes >= before.bytes
+                took > before.tookNanoseconds, counters.counts.pictures >= before.pictures,
+                counters.counts.receivedBytes >= before.bytes
             {
                 // Two messages on either side of a report are too close for a rate.
                 let least = lastNanoseconds.map { (now - $0) / 2 } ?? 0
                 let seconds = Double(max(took - before.tookNanoseconds, least)) / 1e9
-                source.picturesPerSecond = Double(counters.pictures - before.pictures) / seconds
-                source.bitsPerSecond = Double(counters.receivedBytes - before.bytes) * 8 / seconds
+                source.picturesPerSecond =
+                    Double(counters.counts.pictures - before.pictures) / seconds
+                source.bitsPerSecond =
+                    Double(counters.counts.receivedBytes - before.bytes) * 8 / seconds
             }
             if let recorder = recorders[name]?.value {
                 source.isRecorded = recorder.hasJoined && !recorder.progress.isComplete
@@ -157,15 +159,7 @@ extension SourceStatus {
         software = counters.software
         isConnected = counters.isConnected
         isStopped = counters.isConnected && counters.health?.isStopped ?? false
-        lostSamples = counters.lostSamples
-        pictures = counters.pictures
-        soundPackets = counters.soundPackets
-        receivedBytes = counters.receivedBytes
-        writtenBytes = counters.writtenBytes
-        connections = counters.connections
-        segmentsBegun = counters.segmentsBegun
-        segmentsFinished = counters.segmentsFinished
-        gaps = counters.gaps
+        counts = counters.counts
         persistedAgeSeconds =
             counters.unpersistedSinceNanoseconds.map { Double(now - $0) / 1e9 } ?? 0
         unreleased = counters.unreleased.map { arrivals in

@@ -509,16 +509,15 @@ extension CollectorLink {
                         + "\(samples.payloadSizeBytes) together")
             }
         case .report(let report):
-            guard case .snapshot(let snapshot) = report.reply else {
+            guard let size = report.reply.payloadSizeBytes else {
                 guard found == 1 else {
                     throw .malformed("Report came in \(found) parts; this one has a header only")
                 }
                 return
             }
-            guard message.payloadSizeBytes == snapshot.sizeBytes, message.extraParts == 0 else {
+            guard message.payloadSizeBytes == size, message.extraParts == 0 else {
                 throw .malformed(
-                    "a snapshot of \(snapshot.sizeBytes) bytes came with "
-                        + "\(message.payloadSizeBytes ?? 0)")
+                    "a snapshot of \(size) bytes came with \(message.payloadSizeBytes ?? 0)")
             }
         case .unknown:
             break

@@ -28,6 +28,15 @@ package enum CommandRequest: Hashable, Sendable {
     case snapshot
     /// Unknown to this version.
     case unknown
+
+    /// Whether it chooses files or devices of the box.
+    package var choosesDevices: Bool {
+        if case .change(let change) = self {
+            change.video != nil || change.audio != nil
+        } else {
+            false
+        }
+    }
 }
 
 /// Several changes that are applied together, or not at all; nil: unchanged.
@@ -93,6 +102,11 @@ package enum CommandReply: Hashable, Sendable {
     case snapshot(SnapshotDescription)
     /// Unknown to this version.
     case unknown
+
+    /// Size of the payload part; nil: it has none.
+    package var payloadSizeBytes: Int? {
+        if case .snapshot(let snapshot) = self { snapshot.sizeBytes } else { nil }
+    }
 }
 
 /// Why a command was not executed; the raw value is the one on the wire.
