@@ -44,6 +44,8 @@ final class NetworkPipeline: CapturePipeline, @unchecked Sendable {
     private var fruitlessOpenings = 0
     /// Refusals of the login since the last sample.
     private var refusedLogins = 0
+    /// Why tracks of the present connection are not recorded.
+    private var refused: [String]
     private var searchAtNanoseconds: Int64 = 0
     /// The last logged reason why the camera cannot be reopened.
     private var obstacle: DeviceError?
@@ -113,6 +115,7 @@ final class NetworkPipeline: CapturePipeline, @unchecked Sendable {
         formats = tracks.map(\.format)
         shown = tracks.map(\.text)
         texts = Mutex(shown)
+        refused = camera.refused
         self.notes = notes + camera.refused.map { "\(camera.summary): \($0)" }
         state = .connected(camera)
     }
@@ -391,6 +394,10 @@ final class NetworkPipeline: CapturePipeline, @unchecked Sendable {
         }
         comeback.opened(isDoubtful: fruitlessOpenings > 1 && obstacle == nil)
         obstacle = nil
+        for reason in camera.refused where !refused.contains(reason) {
+            output.noted("\(camera.summary): \(reason)")
+        }
+        refused = camera.refused
         for description in camera.tracks {
             try tracks.first { $0.kind == description.kind }?.resume(description, output)
         }
