@@ -32,8 +32,8 @@ package struct CatalogReference: Sendable {
 package protocol CatalogServer: Sendable {
     /// Its address in messages.
     var name: String { get }
-    var register: SiteRegister { get }
-    var leases: LeaseRegister { get }
+    var register: any SiteRegister { get }
+    var leases: any LeaseRegister { get }
 
     /// Creates or migrates the tables, if necessary.
     func prepare() throws(ArchiveError)

@@ -12,12 +12,12 @@ import Testing
 struct LeaseRegisterTests {
     private let server: PostgreSQLServer
     private let name = "lease_\(UUID().uuidString.prefix(8).lowercased())"
-    private let register: LeaseRegister
+    private let register: PostgreSQLLeaseRegister
 
     init() throws {
         server = try PostgreSQLServer.shared.get()
         try server.execute("CREATE DATABASE \(name)")
-        register = LeaseRegister(
+        register = PostgreSQLLeaseRegister(
             PostgreSQLDatabase(
                 try server.address(database: name), for: .writing, program: "tests",
                 longestPause: .milliseconds(100)))
@@ -93,8 +93,8 @@ struct LeaseRegisterTests {
 
     @Test func `tables of a newer program are used if they say that this one may`() throws {
         #expect(try take("a") == .granted(token: 1))
-        func database() throws -> LeaseRegister {
-            LeaseRegister(
+        func database() throws -> PostgreSQLLeaseRegister {
+            PostgreSQLLeaseRegister(
                 PostgreSQLDatabase(
                     try server.address(database: name), for: .reading, program: "tests",
                     longestPause: .milliseconds(100)))

@@ -24,8 +24,8 @@ struct SiteRegisterTests {
 
         func register(
             for role: PostgreSQLConnection.Role = .writing
-        ) throws -> SiteRegister {
-            SiteRegister(
+        ) throws -> PostgreSQLSiteRegister {
+            PostgreSQLSiteRegister(
                 PostgreSQLDatabase(
                     try server.address(database: name), for: role, program: "tests",
                     longestPause: .milliseconds(100)))

@@ -22,8 +22,8 @@ struct SiteSessionTests {
             try server.execute("CREATE DATABASE \(name)")
         }
 
-        func register() throws -> SiteRegister {
-            SiteRegister(
+        func register() throws -> PostgreSQLSiteRegister {
+            PostgreSQLSiteRegister(
                 PostgreSQLDatabase(
                     try server.address(database: name), for: .writing, program: "tests",
                     longestPause: .milliseconds(100)))

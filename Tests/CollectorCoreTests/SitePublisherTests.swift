@@ -66,7 +66,7 @@ import Testing
 
         func publish(
             _ report: SiteReport, _ holdings: [SiteHolding], recording: SiteProposal?
-        ) throws(ArchiveError) -> SiteRegister.Echo {
+        ) throws(ArchiveError) -> SiteReport.Echo {
             gate?.wait()
             let (error, others) = state.withLock { state in
                 if state.error == nil {
@@ -76,7 +76,7 @@ import Testing
                 return (state.error, state.others)
             }
             if let error { throw error }
-            return SiteRegister.Echo(
+            return SiteReport.Echo(
                 namesakes: others, isAgreed: recording?.session != "lost")
         }
 

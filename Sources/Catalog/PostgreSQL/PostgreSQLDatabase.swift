@@ -35,8 +35,8 @@ package final class PostgreSQLDatabase: CatalogServer {
     package let address: PostgreSQLAddress
     /// Hosts and database, for messages.
     package var name: String { address.description }
-    package var register: SiteRegister { SiteRegister(self) }
-    package var leases: LeaseRegister { LeaseRegister(self) }
+    package var register: any SiteRegister { PostgreSQLSiteRegister(self) }
+    package var leases: any LeaseRegister { PostgreSQLLeaseRegister(self) }
     /// Of readers; nil: every query is executed.
     let memory: CatalogMemory?
     private let role: PostgreSQLConnection.Role

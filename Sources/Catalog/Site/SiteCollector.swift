@@ -1,5 +1,11 @@
 /// A collector's row in the shared catalog.
 package struct SiteCollector: Hashable, Sendable {
+    /// Time without a report after which a collector is silent: it has ended, or cannot reach the server.
+    package static let silenceSeconds = 20.0
+    /// Time without a report after which a collector is no longer listed for the others. It is longer, because a collector that
+    /// cannot reach the server may still be reachable for them.
+    package static let peerSeconds = 3_600.0
+
     /// The identity of its archive.
     package var archive: String
     package var name: String

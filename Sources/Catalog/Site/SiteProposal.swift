@@ -1,3 +1,5 @@
+import Media
+
 /// A collector's proposal of a session to its site.
 package struct SiteProposal: Hashable, Sendable {
     package var session: String
@@ -24,6 +26,29 @@ package struct SiteProposal: Hashable, Sendable {
         self.zeroMonotonicNanoseconds = zeroMonotonicNanoseconds
         self.zeroErrorNanoseconds = zeroErrorNanoseconds
         self.stopped = stopped
+    }
+}
+
+extension SiteSession {
+    /// The row that a collector inserts for its proposal.
+    init(
+        _ proposal: SiteProposal, number: Int64, archive: String, at exchange: ServerExchange
+    ) {
+        self.init(
+            number: number, session: proposal.session,
+            zeroUTCNanoseconds: proposal.zeroUTCNanoseconds,
+            wallErrorNanoseconds: proposal.wallErrorNanoseconds,
+            segmentNanoseconds: proposal.segmentNanoseconds, collector: proposal.collector,
+            archive: archive, zero: exchange.zero(of: proposal))
+    }
+}
+
+extension ServerExchange {
+    /// Zero of a proposal on the server's clock.
+    func zero(of proposal: SiteProposal) -> ServerInstant {
+        var zero = instant(atMonotonic: proposal.zeroMonotonicNanoseconds)
+        zero.errorNanoseconds = zero.errorNanoseconds.clampedAdding(proposal.zeroErrorNanoseconds)
+        return zero
     }
 }
 

@@ -123,13 +123,13 @@ protocol LeaseTaking: Sendable {
 
 /// Leases in the catalog that the collectors of a site share.
 struct CatalogLeaseTaking: LeaseTaking {
-    private let register: LeaseRegister
+    private let register: any LeaseRegister
     private let label: String
     /// Identifies this run of the collector.
     private let holder: String
 
     /// - Parameter label: the collector's name.
-    init(_ register: LeaseRegister, label: String) {
+    init(_ register: any LeaseRegister, label: String) {
         self.register = register
         self.label = label
         var random = SystemRandomNumberGenerator()

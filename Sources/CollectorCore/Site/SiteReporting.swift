@@ -10,7 +10,7 @@ protocol SiteReporting: Sendable {
     /// - Parameter recording: the site's session that is being recorded.
     func publish(
         _ report: SiteReport, _ holdings: [SiteHolding], recording: SiteProposal?
-    ) throws(ArchiveError) -> SiteRegister.Echo
+    ) throws(ArchiveError) -> SiteReport.Echo
 
     /// Blocks until a session is agreed on, for a bounded time.
     func agree(_ proposal: SiteProposal) throws(ArchiveError) -> SiteAgreement
@@ -25,12 +25,12 @@ protocol SiteReporting: Sendable {
 
 /// Reports in the catalog that the collectors of a site share.
 struct CatalogSiteReporting: SiteReporting {
-    private let register: SiteRegister
+    private let register: any SiteRegister
     private let layout: ArchiveLayout
     /// Identifies this run of the collector.
     private let run: String
 
-    init(_ register: SiteRegister, _ layout: ArchiveLayout) {
+    init(_ register: any SiteRegister, _ layout: ArchiveLayout) {
         self.register = register
         self.layout = layout
         var random = SystemRandomNumberGenerator()
@@ -41,7 +41,7 @@ struct CatalogSiteReporting: SiteReporting {
 
     func publish(
         _ report: SiteReport, _ holdings: [SiteHolding], recording: SiteProposal?
-    ) throws(ArchiveError) -> SiteRegister.Echo {
+    ) throws(ArchiveError) -> SiteReport.Echo {
         try register.publish(
             report, holdings, recording: recording, of: identity(), run: run)
     }

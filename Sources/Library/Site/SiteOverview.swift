@@ -12,7 +12,7 @@ package struct SiteOverview: Hashable, Sendable, Encodable {
         case troubled
         /// It was stopped.
         case stopped
-        /// It has not reported for ``SiteRegister/silenceSeconds``.
+        /// It has not reported for ``SiteCollector/silenceSeconds``.
         case silent
         /// Its reports cannot be read by this version.
         case unknown
@@ -69,7 +69,7 @@ package struct SiteOverview: Hashable, Sendable, Encodable {
     /// Lines about what needs attention.
     package var problems: [String]
 
-    package init(_ rows: [SiteCollector], leases: [LeaseRegister.Entry] = [], catalog: String) {
+    package init(_ rows: [SiteCollector], leases: [Lease.Entry] = [], catalog: String) {
         self.catalog = catalog
         work = leases.map {
             Work(
@@ -150,10 +150,10 @@ extension SiteOverview.Collector {
 
     private static func state(_ row: SiteCollector) -> SiteOverview.State {
         guard let report = row.report else {
-            return row.heardSeconds > SiteRegister.silenceSeconds ? .silent : .unknown
+            return row.heardSeconds > SiteCollector.silenceSeconds ? .silent : .unknown
         }
         if report.isStopped { return .stopped }
-        if row.heardSeconds > SiteRegister.silenceSeconds { return .silent }
+        if row.heardSeconds > SiteCollector.silenceSeconds { return .silent }
         if report.trouble != nil { return .troubled }
         if report.isDraining { return .draining }
         return report.session == nil ? .idle : .recording

@@ -192,8 +192,8 @@ struct SiteStatus: Sendable {
         let report = reported.report
         if report.isStopped { return .stopped }
         guard let age = reported.ageSeconds else { return .unknown }
-        if age > SiteRegister.silenceSeconds { return .silent }
-        if secondsSinceAnswer > SiteRegister.silenceSeconds { return .unknown }
+        if age > SiteCollector.silenceSeconds { return .silent }
+        if secondsSinceAnswer > SiteCollector.silenceSeconds { return .unknown }
         if report.trouble != nil { return .troubled }
         if report.isDraining { return .draining }
         return report.session == nil ? .idle : .recording

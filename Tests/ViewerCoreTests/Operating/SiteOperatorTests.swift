@@ -22,8 +22,8 @@ private final class CountingServer: CatalogServer {
     }
 
     var name: String { database.name }
-    var register: SiteRegister { database.register }
-    var leases: LeaseRegister { database.leases }
+    var register: any SiteRegister { database.register }
+    var leases: any LeaseRegister { database.leases }
     func prepare() throws(ArchiveError) {}
     func isComplaintDue() -> Bool { false }
     func forgetAnswers() { forgotten.add(1, ordering: .relaxed) }

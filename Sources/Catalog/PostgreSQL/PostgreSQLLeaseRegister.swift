@@ -1,34 +1,12 @@
 package import Archive
 import PostgreSQL
 
-/// The leases of a site, in the database that its collectors share: one row each.
-package struct LeaseRegister: Sendable {
-    /// A lease's row in the database.
-    package struct Entry: Hashable, Sendable {
-        /// Name of the work and of its object.
-        package var name: String
-        /// The holder's display name.
-        package var holder: String
-        package var token: Int64
-        /// Until its end, by the server's clock; 0: it is free.
-        package var remainingSeconds: Double
-
-        package init(name: String, holder: String, token: Int64, remainingSeconds: Double) {
-            self.name = name
-            self.holder = holder
-            self.token = token
-            self.remainingSeconds = remainingSeconds
-        }
-    }
-
+/// The leases of a site in PostgreSQL.
+package struct PostgreSQLLeaseRegister: LeaseRegister {
     private let database: PostgreSQLDatabase
 
     package init(_ database: PostgreSQLDatabase) { self.database = database }
 
-    /// Acquires a free lease, or renews it.
-    /// - Parameters:
-    ///   - holder: different for each process.
-    /// - label: its display name.
     package func take(
         _ name: String, holder: String, label: String
     ) throws(ArchiveError) -> Lease.Answer {
@@ -51,7 +29,6 @@ package struct LeaseRegister: Sendable {
         return overflow ? .max : nanoseconds
     }
 
-    /// Ends a lease before its time, if the process still has it.
     package func release(_ name: String, holder: String, token: Int64) throws(ArchiveError) {
         try database.use { connection throws(PostgreSQLError) in
             _ = try connection.run(
@@ -59,13 +36,12 @@ package struct LeaseRegister: Sendable {
         }
     }
 
-    /// All leases, by name.
-    package func entries() throws(ArchiveError) -> [Entry] {
+    package func entries() throws(ArchiveError) -> [Lease.Entry] {
         try database.use { connection throws(PostgreSQLError) in
-            var entries: [Entry] = []
+            var entries: [Lease.Entry] = []
             for row in try connection.run(PostgreSQLStatements.leases).rows {
                 entries.append(
-                    Entry(
+                    .init(
                         name: try row.text(0), holder: try row.text(1), token: try row.integer(2),
                         remainingSeconds: Double(try row.integer(3)) / 1e3))
             }

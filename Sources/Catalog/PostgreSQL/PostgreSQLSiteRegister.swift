@@ -3,17 +3,8 @@ import FoundationEssentials
 import Media
 import PostgreSQL
 
-/// The collectors of a site and its sessions, in the catalog that they share: one row for each archive, which its
-/// collector rewrites with every report; one row for each session, which the first collector inserts.
-///
-/// If a promoted standby lacks rows, the next report restores a collector's row, and the next proposal a session's row.
-package struct SiteRegister: Sendable {
-    /// Time without a report after which a collector is silent: it has ended, or cannot reach the server.
-    package static let silenceSeconds = 20.0
-    /// Time without a report after which a collector is no longer listed for the others. It is longer, because a collector that
-    /// cannot reach the server may still be reachable for them.
-    package static let peerSeconds = 3_600.0
-
+/// The register of a site in PostgreSQL: reports and holdings as JSON.
+package struct PostgreSQLSiteRegister: SiteRegister {
     /// Several collectors may insert a session's row at once; each then finds that of another one.
     private static let insertions = 16
     /// Number of readings of the server's clock; the one with the shortest round trip is used.
@@ -23,23 +14,6 @@ package struct SiteRegister: Sendable {
 
     package init(_ database: PostgreSQLDatabase) { self.database = database }
 
-    /// Hosts and database, for messages.
-    package var name: String { database.name }
-
-    /// The result of a report.
-    package struct Echo: Hashable, Sendable {
-        /// Recent reports of other collectors with the same name.
-        package var namesakes: [SiteReport]
-        /// Whether the session that is being recorded is the site's; true if none is.
-        package var isAgreed: Bool
-
-        package init(namesakes: [SiteReport], isAgreed: Bool) {
-            self.namesakes = namesakes
-            self.isAgreed = isAgreed
-        }
-    }
-
-    /// Whether the server answers.
     package func isReachable() -> Bool {
         do throws(ArchiveError) {
             try database.prepare()
@@ -49,15 +23,10 @@ package struct SiteRegister: Sendable {
         }
     }
 
-    /// Writes a collector's report.
-    /// - Parameters:
-    ///   - holdings: its durable records, by spool.
-    ///   - recording: the site's session that it records, on this machine's monotonic clock; nil: none.
-    ///   - run: identifies the process: its first report begins a run.
     package func publish(
         _ report: SiteReport, _ holdings: [SiteHolding], recording: SiteProposal? = nil,
         of identity: ArchiveIdentity, run: String
-    ) throws(ArchiveError) -> Echo {
+    ) throws(ArchiveError) -> SiteReport.Echo {
         let held = Self.text(holdings)
         return try database.use { connection throws(PostgreSQLError) in
             var report = report
@@ -71,21 +40,20 @@ package struct SiteRegister: Sendable {
                 PostgreSQLStatements.collectorReport, [identity.text, report.name, run, text, held])
             let others = try connection.run(
                 PostgreSQLStatements.collectorsOfName,
-                [report.name, identity.text, "\(Int(Self.silenceSeconds))"])
+                [report.name, identity.text, "\(Int(SiteCollector.silenceSeconds))"])
             var reports: [SiteReport] = []
             for row in others.rows {
                 if let one = Self.value(SiteReport.self, try row.text(0)) { reports.append(one) }
             }
-            guard let recording else { return Echo(namesakes: reports, isAgreed: true) }
+            guard let recording else { return .init(namesakes: reports, isAgreed: true) }
             let decision = try Self.rows(connection, recording, identity)
                 .decision(for: recording, of: identity.text)
             let isAgreed =
                 if case .row(let row) = decision { row.session == recording.session } else { false }
-            return Echo(namesakes: reports, isAgreed: isAgreed)
+            return .init(namesakes: reports, isAgreed: isAgreed)
         }
     }
 
-    /// Inserts the row of a session, or reads the one that applies. Asked again, it gives the same answer.
     package func agree(
         _ proposal: SiteProposal, of identity: ArchiveIdentity
     ) throws(ArchiveError) -> SiteAgreement {
@@ -167,11 +135,6 @@ package struct SiteRegister: Sendable {
         return try SiteSession(row)
     }
 
-    /// The collectors that other collectors' sources are connected to, as far as they have reported lately: of each
-    /// source one.
-    /// - Parameters:
-    ///   - sources: the ones in question.
-    ///   - identity: of the archive whose collector is left out.
     package func places(
         of sources: Set<String>, besides identity: ArchiveIdentity
     ) throws(ArchiveError) -> [String: String] {
@@ -179,7 +142,7 @@ package struct SiteRegister: Sendable {
             var places: [String: String] = [:]
             let rows = try connection.run(
                 PostgreSQLStatements.presentCollectors,
-                [identity.text, "\(Int(Self.silenceSeconds))"]
+                [identity.text, "\(Int(SiteCollector.silenceSeconds))"]
             ).rows
             for row in rows {
                 guard let report = Self.value(SiteReport.self, try row.text(0)), !report.isStopped
@@ -192,7 +155,6 @@ package struct SiteRegister: Sendable {
         }
     }
 
-    /// All collectors, by name.
     package func collectors() throws(ArchiveError) -> [SiteCollector] {
         try database.use { connection throws(PostgreSQLError) in
             var collectors: [SiteCollector] = []
@@ -209,9 +171,8 @@ package struct SiteRegister: Sendable {
         }
     }
 
-    /// The other collectors that have reported within the last ``peerSeconds``, by name, without their holdings.
     package func peers(of identity: ArchiveIdentity) throws(ArchiveError) -> [SiteCollector] {
-        try others(than: identity.text, seconds: Int(Self.peerSeconds))
+        try others(than: identity.text, seconds: Int(SiteCollector.peerSeconds))
     }
 
     private func others(
@@ -231,7 +192,6 @@ package struct SiteRegister: Sendable {
         }
     }
 
-    /// All collectors, by name, without their holdings.
     package func reports() throws(ArchiveError) -> [SiteCollector] {
         try others(than: "", seconds: Int(Int32.max))
     }
@@ -254,26 +214,7 @@ package struct SiteRegister: Sendable {
     }
 }
 
-extension ServerExchange {
-    fileprivate func zero(of proposal: SiteProposal) -> ServerInstant {
-        var zero = instant(atMonotonic: proposal.zeroMonotonicNanoseconds)
-        zero.errorNanoseconds = zero.errorNanoseconds.clampedAdding(proposal.zeroErrorNanoseconds)
-        return zero
-    }
-}
-
 extension SiteSession {
-    fileprivate init(
-        _ proposal: SiteProposal, number: Int64, archive: String, at exchange: ServerExchange
-    ) {
-        self.init(
-            number: number, session: proposal.session,
-            zeroUTCNanoseconds: proposal.zeroUTCNanoseconds,
-            wallErrorNanoseconds: proposal.wallErrorNanoseconds,
-            segmentNanoseconds: proposal.segmentNanoseconds, collector: proposal.collector,
-            archive: archive, zero: exchange.zero(of: proposal))
-    }
-
     fileprivate init(_ row: PostgreSQLRow) throws(PostgreSQLError) {
         self.init(
             number: try row.integer(0), session: try row.text(1),
