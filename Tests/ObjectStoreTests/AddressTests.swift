@@ -22,11 +22,11 @@ import Testing
     }
 
     @Test func `an address names a bucket and a prefix`() throws {
-        let address = try StoreAddress("s3://tributary/site/one/")
+        let address = try S3Address("s3://tributary/site/one/")
         #expect(address.bucket == "tributary")
         #expect(address.prefix == "site/one/")
         #expect(address.description == "s3://tributary/site/one")
-        #expect(try StoreAddress("s3://tributary").prefix == "")
+        #expect(try S3Address("s3://tributary").prefix == "")
     }
 
     @Test(arguments: [
@@ -40,17 +40,17 @@ import Testing
     }
 
     @Test func `Amazon's buckets have hosts of their own, others a path`() throws {
-        let amazon = try StoreAddress("s3://tributary/x", region: "eu-central-1").target
+        let amazon = try S3Address("s3://tributary/x", region: "eu-central-1").target
         #expect(
             amazon
                 == RequestTarget(
                     isSecure: true, host: "tributary.s3.eu-central-1.amazonaws.com", path: ""))
         // No certificate covers a name with one more dot.
         #expect(
-            try StoreAddress("s3://a.b.c").target
+            try S3Address("s3://a.b.c").target
                 == RequestTarget(
                     isSecure: true, host: "s3.us-east-1.amazonaws.com", path: "/a.b.c"))
-        let other = try StoreAddress(
+        let other = try S3Address(
             "s3://tributary", endpoint: StoreEndpoint("http://127.0.0.1:8333/")
         ).target
         #expect(

@@ -47,7 +47,7 @@ extension StoreRequest {
     ) throws -> S3Bucket {
         let rest = Mutex(keys)
         return S3Bucket(
-            try StoreAddress("s3://tributary/p", endpoint: StoreEndpoint("http://store:8333")),
+            try S3Address("s3://tributary/p", endpoint: StoreEndpoint("http://store:8333")),
             credentials: CredentialsSource(
                 environment: ["HOME": "/home/a"],
                 readFile: { _ in

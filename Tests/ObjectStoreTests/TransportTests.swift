@@ -13,7 +13,7 @@ import Threads
         shutdown: Shutdown = Shutdown()
     ) throws -> S3Bucket {
         S3Bucket(
-            try StoreAddress(
+            try S3Address(
                 "s3://tributary", endpoint: StoreEndpoint("http://127.0.0.1:\(server.port)")),
             credentials: CredentialsSource(environment: [
                 "AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret",
@@ -117,7 +117,7 @@ import Threads
         // The port may remain open briefly.
         timeouts.silenceNanoseconds = 50_000_000
         let bucket = S3Bucket(
-            try StoreAddress(
+            try S3Address(
                 "s3://tributary", endpoint: StoreEndpoint("http://127.0.0.1:\(port)")),
             credentials: CredentialsSource(environment: [
                 "AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret",

@@ -2,7 +2,7 @@ import Hashing
 import Glibc
 import Media
 import Synchronization
-package import Threads
+import Threads
 import XML
 
 /// A bucket of an S3-compatible store, over HTTP.
@@ -30,7 +30,7 @@ package final class S3Bucket: ObjectBucket {
         static let slowestBytesPerSecond: Int64 = 16 << 10
     }
 
-    package let address: StoreAddress
+    private let address: S3Address
     private let credentials: CredentialsSource
     private let transport: any StoreTransport
     /// Deadline of a small request and its response.
@@ -54,8 +54,8 @@ package final class S3Bucket: ObjectBucket {
     /// A bucket with this process's credentials; `AWS_CA_BUNDLE` names a file of trusted authorities, instead of the
     /// system's.
     /// - Parameter shutdown: ends every wait for the store.
-    package convenience init(
-        _ address: StoreAddress, credentials: CredentialsSource = CredentialsSource(),
+    convenience init(
+        _ address: S3Address, credentials: CredentialsSource = CredentialsSource(),
         patience: StorePatience, shutdown: Shutdown
     ) throws(ObjectStoreError) {
         let authorities = getenv("AWS_CA_BUNDLE").map { String(cString: $0) }
@@ -73,7 +73,7 @@ package final class S3Bucket: ObjectBucket {
     }
 
     init(
-        _ address: StoreAddress, credentials: CredentialsSource, transport: any StoreTransport,
+        _ address: S3Address, credentials: CredentialsSource, transport: any StoreTransport,
         deadlineNanoseconds: Int64 = StorePatience.writing.deadlineNanoseconds,
         utcNow: @escaping @Sendable () -> Int64 = { SystemClock.utc.nowNanoseconds }
     ) {
