@@ -75,7 +75,7 @@ import Testing
     }
 
     @Test(arguments: kinds)
-    func `filled from files, it has what another one has`(kind: Kind) throws {
+    func `filled from the same files, all catalogs are equal`(kind: Kind) throws {
         let written = try WrittenSession(segments: 3) { _ in 0 }
         let layout = written.layout
         let notes = SessionNotes(
@@ -137,7 +137,7 @@ import Testing
     }
 
     @Test(arguments: kinds)
-    func `changes are applied in their order, and twice is once`(kind: Kind) throws {
+    func `changes are applied in order, and repeating them changes nothing`(kind: Kind) throws {
         let directory = TemporaryDirectory()
         let catalog = try Self.open(kind, ArchiveLayout(root: directory.path))
         let changes: [CatalogChange] = [
@@ -176,7 +176,7 @@ import Testing
     }
 
     @Test(arguments: kinds)
-    func `what files say stops it from nothing`(kind: Kind) throws {
+    func `no text of the files breaks it`(kind: Kind) throws {
         let directory = TemporaryDirectory()
         let catalog = try Self.open(kind, ArchiveLayout(root: directory.path))
         let texts = [
@@ -216,7 +216,7 @@ import Testing
     }
 
     @Test(arguments: kinds)
-    func `removed, nobody believes it; opened again, it is empty`(kind: Kind) throws {
+    func `after removal it is empty when opened again`(kind: Kind) throws {
         let written = try WrittenSession { _ in 0 }
         let layout = written.layout
         let place = try Self.place(kind, layout)

@@ -59,7 +59,7 @@ import Testing
         #expect(try ask([8]) == [1])
     }
 
-    @Test func `after a change, nothing is given that was asked for before`() throws {
+    @Test func `after a change, no earlier answer is used`() throws {
         #expect(try ask([1]) == [1])
         memory.forget()
         #expect(try ask([2]) == [2])

@@ -14,7 +14,7 @@ import Testing
         return (catalog, try catalog.dump())
     }
 
-    @Test func `deleted, it is made again and is equal, names and tags included`() throws {
+    @Test func `a deleted catalog is rebuilt with equal rows, labels included`() throws {
         let written = try WrittenSession { _ in 0 }
         let layout = written.layout
         let notes = SessionNotes(name: "Opening night", tags: ["a", "b"], note: "two\nlines")
@@ -58,7 +58,7 @@ import Testing
         #expect(segments.map(\.endNanoseconds) == [5, 10, 15].map { $0 * second })
     }
 
-    @Test func `damaged, it says so and is made again`() throws {
+    @Test func `a damaged catalog is reported and rebuilt`() throws {
         let written = try WrittenSession { _ in 0 }
         let (catalog, before) = try indexed(written.layout)
         let path = catalog.path
@@ -81,7 +81,7 @@ import Testing
         }
     }
 
-    @Test func `others read while one writes`() async throws {
+    @Test func `readers read while a writer writes`() async throws {
         let written = try WrittenSession { _ in 0 }
         let layout = written.layout
         let (catalog, _) = try indexed(layout)
@@ -101,7 +101,7 @@ import Testing
         }
     }
 
-    @Test func `what is gone from the files is gone from it`() throws {
+    @Test func `sessions without files are removed from the catalog`() throws {
         let written = try WrittenSession { _ in 0 }
         let layout = written.layout
         let (catalog, _) = try indexed(layout)

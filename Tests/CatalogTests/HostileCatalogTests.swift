@@ -79,7 +79,7 @@ import Testing
     ]
 
     @Test(arguments: additions)
-    func `a catalog with anything else in it is none, and is replaced`(addition: String) throws {
+    func `a catalog with an additional schema element is replaced`(addition: String) throws {
         let scene = try Scene()
         try scene.change(addition)
         let line = try scene.refusal()
@@ -103,7 +103,7 @@ import Testing
         try scene.expectRebuilt()
     }
 
-    @Test func `one that is not believed is not written to`() throws {
+    @Test func `an invalid catalog is removed, not changed`() throws {
         let scene = try Scene()
         try scene.change(Self.additions[1])
         let before = try FileSystem.read(scene.path, limit: 1 << 24)
@@ -115,7 +115,7 @@ import Testing
         #expect(fstat(kept.fileDescriptor, &status) == 0 && status.st_nlink == 0)
     }
 
-    @Test func `readers of the old one are not disturbed by a new one`() throws {
+    @Test func `readers of the replaced catalog are not disturbed`() throws {
         let scene = try Scene()
         let reader = try #require(try SQLiteCatalog.read(scene.layout))
         #expect(try reader.dump() == scene.rows)
@@ -146,7 +146,7 @@ import Testing
     }
 
     @Test(arguments: Thing.allCases, ["", "-wal", "-shm"])
-    func `what is no file of its own is not opened`(thing: Thing, suffix: String) throws {
+    func `a link or special file is not opened`(thing: Thing, suffix: String) throws {
         let scene = try Scene()
         let elsewhere = TemporaryDirectory()
         let target = "\(elsewhere.path)/target"
@@ -194,7 +194,7 @@ import Testing
         #expect(try catalog.dump() == scene.rows)
     }
 
-    @Test func `a log that somebody else wrote is believed as little as the database`() throws {
+    @Test func `an invalid write-ahead log is not used`() throws {
         let scene = try Scene()
         // The view is in the log alone.
         let connection = try SQLiteConnection(scene.path, for: .writing)
@@ -271,7 +271,7 @@ import Testing
         try scene.expectRebuilt()
     }
 
-    @Test func `a question that does not end is ended, and says so`() throws {
+    @Test func `a query that takes too long is ended with an error`() throws {
         let scene = try Scene()
         try scene.change(
             """
@@ -299,7 +299,7 @@ import Testing
     }
 
     /// Random damage: pages in cycles, truncated tables, excessive numbers.
-    @Test func `damaged at any place, it answers or says so, and is made again`() throws {
+    @Test func `a catalog damaged anywhere is read or reported, and then rebuilt`() throws {
         let scene = try Scene()
         try scene.change("PRAGMA user_version = 4")
         let whole = try FileSystem.read(scene.path, limit: 1 << 24)

@@ -42,7 +42,7 @@ struct LeaseRegisterTests {
         }
     }
 
-    @Test func `one holder has it, renews it with the same token, and gives it back`() throws {
+    @Test func `one holder has it, renews it with the same token, and releases it`() throws {
         #expect(try take("a") == .granted(token: 1))
         #expect(refusal(try take("b")) == "at a")
         #expect(try take("a") == .granted(token: 1))
@@ -59,7 +59,7 @@ struct LeaseRegisterTests {
         #expect(refusal(try take("a")) == "at b")
     }
 
-    @Test func `what has expired gets a new token, also for the same holder`() throws {
+    @Test func `an expired lease is granted with a new token, also to the same holder`() throws {
         #expect(try take("a") == .granted(token: 1))
         try expire()
         #expect(try take("a") == .granted(token: 2))
@@ -68,7 +68,7 @@ struct LeaseRegisterTests {
         #expect(refusal(try take("a")) == "at b")
     }
 
-    @Test func `a row that ends after centuries is another holder's`() throws {
+    @Test func `a row that ends in centuries is a lease of another holder`() throws {
         #expect(try take("a") == .granted(token: 1))
         try server.execute(
             "UPDATE tributary.lease SET until = '294276-01-01'", database: name)
@@ -77,7 +77,7 @@ struct LeaseRegisterTests {
         #expect(entry.remainingSeconds > 1e12)
     }
 
-    @Test func `of many that ask at the same time one gets it`() async throws {
+    @Test func `one of several concurrent requests is granted`() async throws {
         let register = register
         let answers = await withTaskGroup(of: Lease.Answer?.self) { group in
             for number in 0..<16 {

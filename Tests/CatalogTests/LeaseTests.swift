@@ -25,7 +25,7 @@ private let second: Int64 = 1_000_000_000
         lease.answered(request, .granted(token: token), now: now)
     }
 
-    @Test func `it is held a term after it was granted, while it is renewed`() throws {
+    @Test func `it is held a term after the grant, while it is renewed`() throws {
         var lease = try granted()
         #expect(lease.standing(now: 0) == .settling(token: 1) && !lease.isHeld(now: 0))
         #expect(lease.request(now: 9 * second) == nil)
@@ -45,7 +45,7 @@ private let second: Int64 = 1_000_000_000
         #expect(lease.standing(now: 27 * second) == .unknown)
     }
 
-    @Test func `another holder ends it at once`() throws {
+    @Test func `a refusal for another holder ends it at once`() throws {
         var lease = try granted()
         for seconds: Int64 in [10, 20, 30] { try renew(&lease, at: seconds * second) }
         let request = try asked(&lease, at: 40 * second)
@@ -57,7 +57,7 @@ private let second: Int64 = 1_000_000_000
         #expect(lease.request(now: 44 * second) != nil)
     }
 
-    @Test func `one that had ended, or has another token, settles again`() throws {
+    @Test func `a lease that had ended, or has a new token, settles again`() throws {
         var late = try granted()
         for seconds: Int64 in [10, 20, 30] { try renew(&late, at: seconds * second) }
         try renew(&late, at: 60 * second)
@@ -68,7 +68,7 @@ private let second: Int64 = 1_000_000_000
         #expect(other.standing(now: 40 * second) == .settling(token: 2))
     }
 
-    @Test func `an answer counts once, and only to the last request`() throws {
+    @Test func `only the first answer to the last request counts`() throws {
         var lease = Lease()
         let first = try asked(&lease, at: 0)
         lease.failed(first, now: 5 * second)
@@ -91,7 +91,7 @@ private let second: Int64 = 1_000_000_000
         #expect(lease.dueNanoseconds == second + Lease.renewalNanoseconds)
     }
 
-    @Test func `one that is given back is not held`() throws {
+    @Test func `a lease that was released is not held`() throws {
         var lease = try granted(7)
         #expect(lease.end(now: second) == 7)
         #expect(lease.standing(now: second) == .unknown && lease.end(now: second) == nil)

@@ -87,7 +87,7 @@ struct PostgreSQLCatalogTests {
         #expect(error.isForServer && "\(error)".contains("upgrade this program"))
     }
 
-    @Test func `who only reads is told what is missing`() throws {
+    @Test func `a reading role is told how to create missing tables`() throws {
         let server = try PostgreSQLServer.shared.get()
         try server.execute("CREATE DATABASE bare")
         let error = try #require(throws: ArchiveError.self) {
@@ -96,7 +96,7 @@ struct PostgreSQLCatalogTests {
         #expect(error.isForServer && "\(error)".contains("tributary index --prepare"))
     }
 
-    @Test func `what a standby did not have is written again`() throws {
+    @Test func `changes that a standby lacks are written again`() throws {
         let server = try PostgreSQLServer.shared.get()
         let directory = TemporaryDirectory()
         let layout = ArchiveLayout(root: directory.path)
@@ -242,7 +242,7 @@ struct PostgreSQLCatalogTests {
         }
     }
 
-    @Test func `a server that is not there is one line`() throws {
+    @Test func `an unreachable server is one line`() throws {
         let database = PostgreSQLDatabase(
             try PostgreSQLAddress("postgresql://u@127.0.0.1:1/d"), for: .reading, program: "tests")
         let error = try #require(throws: ArchiveError.self) { try database.prepare() }

@@ -97,7 +97,7 @@ struct SiteRegisterTests {
         #expect(new.runningSeconds < 5)
     }
 
-    @Test func `a source is where another collector has reported it lately`() throws {
+    @Test func `a source is at the collector that has reported it lately`() throws {
         let site = try Site()
         let register = try site.register()
         let (east, west) = (try identity(), try identity())
@@ -136,7 +136,7 @@ struct SiteRegisterTests {
         #expect(try register.reports().allSatisfy { $0.holdings.isEmpty })
     }
 
-    @Test func `another collector of the same name is told while it is there`() throws {
+    @Test func `a second collector of the same name is returned while it reports`() throws {
         let site = try Site()
         let register = try site.register()
         _ = try register.publish(report("east"), holdings, of: identity(), run: "1")

@@ -154,9 +154,7 @@ struct SiteSessionTests {
         #expect(answer.session.session == other.session && !answer.isProposed)
     }
 
-    @Test func `a fresh report places zero better than an old row, and another server not at all`()
-        throws
-    {
+    @Test func `a fresh report of the same server places zero better than an old row`() throws {
         let site = try Site()
         let register = try site.register()
         let east = try identity()

@@ -100,7 +100,7 @@ import TestRecordings
         #expect(throws: ArchiveError.self) { try store.delete(.ledger(source)) }
     }
 
-    @Test func `only files that an archive consists of exist`() throws {
+    @Test func `only the files of an archive exist as keys`() throws {
         let archive = SmallArchive()
         try archive.addSession("one", segments: 1)
         let session = archive.layout.session("one")
@@ -129,7 +129,7 @@ import TestRecordings
         for name in others { #expect(ArchiveObjects.Key("one/\(name)") == nil, "\(name)") }
     }
 
-    @Test func `a path leads nowhere else`() {
+    @Test func `a key cannot lead outside the archive`() {
         for text in [
             "", "/", "one", "one/", "../one/session.json", "one/../two/session.json",
             "one/camera/../session.json", "./session.json", "one//session.json",

@@ -47,7 +47,7 @@ import Testing
         spans.map { $0.startNanoseconds / Self.second...$0.endNanoseconds / Self.second }
     }
 
-    @Test func `what a camera states is told from the last line before a range on`() throws {
+    @Test func `a camera's statements in a range begin with the last one before it`() throws {
         try archive.addSession(Self.session, segments: 3)
         #expect(try coverage(0...30).stated == nil)
         for (start, offset, track) in [
@@ -80,7 +80,7 @@ import Testing
         #expect(others.isEmpty)
     }
 
-    @Test func `what is missing is told with cause and count, and is not recorded`() throws {
+    @Test func `gaps have a cause and a count, and are not recorded`() throws {
         try archive.addSession(Self.session, segments: 3)
         try addGap("disconnected", at: 4, seconds: 3, samples: 90)
         try addGap("driver drop", at: 12, seconds: 0)
@@ -128,7 +128,7 @@ import Testing
         #expect(seconds(coarse.recorded) == [0...30])
     }
 
-    @Test func `one cause at one time is one gap, and less than a picture is none`() throws {
+    @Test func `lines of one cause and time are one gap, and tiny gaps are omitted`() throws {
         try archive.addSession(Self.session, segments: 3)
         // A stop and a start: a line for the beginning and one for the end, of each track.
         try addGap("command", at: 12, seconds: 0, samples: 0, track: "video")
@@ -146,7 +146,7 @@ import Testing
         #expect(gaps[0].track == nil)
     }
 
-    @Test func `what is asked for without measure is answered with measure`() throws {
+    @Test func `a range and resolution out of bounds are limited`() throws {
         try archive.addSession(Self.session, segments: 1)
         for second in 0..<50 { try addGap("late", at: Int64(second) * 2, seconds: 1) }
         let all = try library().coverage(
@@ -154,7 +154,7 @@ import Testing
         #expect(all[0].missing.map(\.count) == [50])
     }
 
-    @Test func `a file that was removed is a gap, one that cannot be read shows nothing`() throws {
+    @Test func `an unreadable file is not recorded`() throws {
         let paths = try archive.addSession(Self.session, segments: 3)
         try FileSystem.replace(paths[1], with: Array("nonsense".utf8))
         #expect(seconds(try coverage(0...30).recorded) == [0...10, 20...30])
@@ -179,7 +179,7 @@ import Testing
         try expectFirstPicture()
     }
 
-    @Test func `of a range without anything, the cause and what is nearest are told`() throws {
+    @Test func `a range without media has the cause and the nearest times`() throws {
         let paths = try archive.addSession(Self.session, segments: 3)
         try FileSystem.replace(paths[1], with: Array("nonsense".utf8))
         try addGap("restart", at: 10, seconds: 10, samples: 0)
@@ -216,7 +216,7 @@ import Testing
         }
     }
 
-    @Test func `removed files are gaps with the cause removed`() throws {
+    @Test func `removed files are gaps with the cause 'removed'`() throws {
         let paths = try archive.addSession(Self.session, segments: 3)
         // Also where a removed file had a gap of its own.
         try addGap("driver drop", at: 12, seconds: 2)
@@ -266,7 +266,7 @@ import Testing
         return answer
     }
 
-    @Test func `who asks again is told what has changed since`() throws {
+    @Test func `a repeated query includes all changes since the last one`() throws {
         let paths = try archive.addSession(Self.session, segments: 6)
         let memory = CoverageMemory()
         #expect(seconds(try rememberedCoverage(memory)[0].recorded) == [0...60])
@@ -336,7 +336,7 @@ import Testing
         #expect(try playback(0..<30 * second, in: session).files.map(\.fragments.count) == [5, 5])
     }
 
-    @Test func `what a range has is decodable from its first picture on`() throws {
+    @Test func `a range's media are decodable from the first picture on`() throws {
         for reordered in [false, true] {
             let session = try WrittenSession(reordered: reordered) { _ in 0 }
             for start in stride(from: 0, to: 9 * Self.second, by: 130_000_000) {
@@ -353,9 +353,7 @@ import Testing
         }
     }
 
-    @Test func `bytes keep their places when a file is finished, and revisions tell retimed ones`()
-        throws
-    {
+    @Test func `finishing a file keeps byte ranges, retiming changes the revision`() throws {
         let growing = try WrittenSession(finished: false) { _ in 3_000_000 }
         let finished = try WrittenSession { _ in 3_000_000 }
         let all = 0..<20 * Self.second

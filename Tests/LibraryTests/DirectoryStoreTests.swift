@@ -11,7 +11,7 @@ import TestRecordings
     private var store: DirectoryStore { DirectoryStore(directory.path) }
     private let file = StoredPath.session("show") / "notes.json"
 
-    @Test func `what is put can be listed, read and deleted`() throws {
+    @Test func `a file that was put can be listed, read and deleted`() throws {
         #expect(try store.list(.sessions).isEmpty)
         try store.put(Array("one".utf8), at: file)
         try store.put(Array("another".utf8), at: file)

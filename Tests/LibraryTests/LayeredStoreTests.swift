@@ -28,7 +28,7 @@ import TestRecordings
         ) { [complaints] in complaints.take($0) }
     }
 
-    @Test func `what has moved is read in the bucket, the rest in the directory`() throws {
+    @Test func `moved segments are read from the bucket, others from the directory`() throws {
         let paths = try archive.addSession("one", segments: 3)
         try archive.addSession("two", segments: 1)
         let whole = try SessionVerifier.verify("one", in: archive.layout)
@@ -59,7 +59,7 @@ import TestRecordings
         #expect(library.labels("one").name == "here")
     }
 
-    @Test func `without the bucket, viewers see the directory, and one line says so`() throws {
+    @Test func `without the bucket, a read-only library shows the directory`() throws {
         try archive.addSession("one", segments: 2)
         let library = try library(isReadOnly: true)
         bucket.fail([ObjectStoreError.Kind](repeating: .unreachable, count: 1_000))

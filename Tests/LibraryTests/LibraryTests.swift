@@ -40,7 +40,7 @@ import TestRecordings
         }
     }
 
-    @Test func `marks that many add at once are all there`() throws {
+    @Test func `marks that are added concurrently are all kept`() throws {
         try archive.addSession("one", segments: 1)
         let root = archive.layout.root
         let failures = Mutex<[String]>([])
@@ -113,7 +113,7 @@ import TestRecordings
         withExtendedLifetime(lock) {}
     }
 
-    @Test func `what is no catalog is said, and replaced by who may write alone`() throws {
+    @Test func `an invalid catalog is reported, and replaced only with write access`() throws {
         try archive.addSession("one", segments: 1)
         let path = SQLiteCatalog.path(archive.layout)
         try #require(mkfifo(path, 0o644) == 0)
@@ -134,7 +134,7 @@ import TestRecordings
         withExtendedLifetime(lock) {}
     }
 
-    @Test func `what is no catalog is made one where nobody records`() throws {
+    @Test func `an invalid catalog is rebuilt if no collector records`() throws {
         try archive.addSession("one", segments: 1)
         let path = SQLiteCatalog.path(archive.layout)
         try #require(mkfifo(path, 0o644) == 0)
@@ -143,7 +143,7 @@ import TestRecordings
         #expect(try SQLiteCatalog.read(archive.layout)?.sessionNames() == ["one"])
     }
 
-    @Test func `what people change is in the files and in the catalog`() throws {
+    @Test func `changed labels and protection are in the files and in the catalog`() throws {
         try archive.addSession("one", segments: 1)
         let library = try library()
         let (catalog, _) = try SQLiteCatalog.openMended(archive.layout)
@@ -171,7 +171,7 @@ import TestRecordings
         #expect(try library.sessionNames() == ["one"])
     }
 
-    @Test func `labels that cannot be read are none, and are complained of`() throws {
+    @Test func `unreadable labels are left out, with a complaint`() throws {
         try archive.addSession("one", segments: 1)
         let library = try library()
         try FileSystem.replace(
@@ -180,7 +180,7 @@ import TestRecordings
         #expect(complaints.all.count == 1)
     }
 
-    @Test func `what was removed is told from what has never been there`() throws {
+    @Test func `a removed segment is distinguished from one that never existed`() throws {
         let paths = try archive.addSession("one", segments: 3)
         try SegmentRemoval.remove(paths[0], cause: "older than is kept", now: SmallArchive.zero) {
             lines throws(ArchiveError) in try archive.append(lines, session: "one")
@@ -288,7 +288,7 @@ import TestRecordings
         try expectWhole()
     }
 
-    @Test func `who may not write finds by time without a catalog, and writes nothing`() throws {
+    @Test func `a read-only library searches by time without a catalog or writing`() throws {
         for (name, segments) in [("one", 1), ("two", 3)] {
             try archive.addSession(name, segments: segments)
         }
@@ -306,7 +306,7 @@ import TestRecordings
         #expect(try reading.sessions(from: zero + 12 * second).map(\.segments) == [3])
     }
 
-    @Test func `a clock is that of the fragments in a range`() throws {
+    @Test func `a clock's fragments are those in the given range`() throws {
         let paths = try archive.addSession("one", segments: 3)
         let source = try #require(try library().recording("one").source("camera"))
         func fragments(from: Int64? = nil, until: Int64? = nil) throws -> [Int] {

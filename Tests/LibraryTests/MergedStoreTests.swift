@@ -100,7 +100,7 @@ import Testing
         #expect(try samples(turned.recording(Self.session)) == whole)
     }
 
-    @Test func `several collectors in turn, pictures in an order of their own`() throws {
+    @Test func `reordered pictures are merged when collectors take turns`() throws {
         let recorded = try WrittenSession(reordered: true, primed: true) { _ in 0 }
         let whole = try samples(RecordedSession(Self.session, in: recorded.layout))
         try split(
@@ -109,7 +109,7 @@ import Testing
         #expect(try samples(library().recording(Self.session)) == whole)
     }
 
-    @Test func `a joint at the boundary of two files`() throws {
+    @Test func `a change of archive at a file boundary loses nothing`() throws {
         let recorded = try WrittenSession { _ in 0 }
         let whole = try samples(RecordedSession(Self.session, in: recorded.layout))
         try split(recorded, east: old, west: new, { $0 <= 350 }, { $0 > 350 })
@@ -317,7 +317,7 @@ import Testing
         try FileSystem.replace(path, with: lines.flatMap(Ledger.line))
     }
 
-    @Test func `held records can be lines of the other collector's ledger, without media`() throws {
+    @Test func `held records may be ledger lines of the other collector, without media`() throws {
         let recorded = try WrittenSession { _ in 0 }
         try split(recorded, east: old, west: new, { $0 < 250 }, { $0 > 250 })
         try add(held(1...250), to: places[1])
@@ -393,9 +393,7 @@ import Testing
         #expect(try library().verification(of: Self.session).sources.first?.held?.count == 1)
     }
 
-    @Test func `a time that is held is not recorded, although one file has both sides of it`()
-        throws
-    {
+    @Test func `held records within the span of one file are not shown as recorded`() throws {
         let recorded = try WrittenSession(segments: 1, secondsEach: 10) { _ in 0 }
         try old.copy(Self.session, from: recorded.layout, to: places[0]) {
             $1 <= 140 || $1 > 490
@@ -468,9 +466,7 @@ import Testing
             ).first?.copies?.map(\.collector) == ["archive 1", "archive 2"])
     }
 
-    @Test func `what a collector that is away may still get of its own source is not missing`()
-        throws
-    {
+    @Test func `records that an absent collector may still receive are not missing`() throws {
         let recorded = try WrittenSession { _ in 0 }
         var open = SplitRecording(collector: "east", term: 1)
         open.isFinished = false
@@ -570,9 +566,7 @@ import Testing
         #expect(neither.sources.flatMap(\.files).count == 2)
     }
 
-    @Test func `a folder that is no session is damage of its own, and costs no other session`()
-        throws
-    {
+    @Test func `a stray folder is damage only of its own session`() throws {
         let recorded = try WrittenSession { _ in 0 }
         try split(recorded, east: old, west: new, { $0 <= 350 }, { $0 > 350 })
         try FileSystem.makeDirectories(places[0].session("stray"))
@@ -583,7 +577,7 @@ import Testing
         #expect(!library.isIncomplete && complaints.all.isEmpty)
     }
 
-    @Test func `what a check leaves out is known to the library that was asked`() throws {
+    @Test func `an incomplete check marks the library that was asked`() throws {
         let recorded = try WrittenSession { _ in 0 }
         try split(recorded, east: old, west: new, { $0 <= 350 }, { $0 > 350 })
         let library = try library()
@@ -593,7 +587,7 @@ import Testing
         #expect(library.isIncomplete)
     }
 
-    @Test func `of several archives' labels, the first name is shown, and all are found`() throws {
+    @Test func `labels of several archives show the first name, and all are found`() throws {
         let recorded = try WrittenSession { _ in 0 }
         try split(recorded, east: old, west: new, { $0 <= 350 }, { $0 > 350 })
         for (place, notes) in zip(
@@ -643,7 +637,7 @@ import Testing
         try ArchiveReference.check([east.path, west.path, "s3://bucket/a"])
     }
 
-    @Test func `a stranger's archive costs only itself`() throws {
+    @Test func `an archive with invalid contents does not affect the other archives`() throws {
         let recorded = try WrittenSession { _ in 0 }
         let whole = try samples(RecordedSession(Self.session, in: recorded.layout))
         try old.copy(Self.session, from: recorded.layout, to: places[0]) { _, _ in true }

@@ -69,7 +69,7 @@ import TestRecordings
         #expect(report.sources.map(\.recordedSamples) == expected.sources.map(\.recordedSamples))
     }
 
-    @Test func `damage in a bucket is found, and an absent store is no damage`() throws {
+    @Test func `damage in a bucket is distinguished from an unreachable store`() throws {
         let recorded = try WrittenSession(segments: 1) { _ in 0 }
         try bucket.add(recorded.layout)
         let path = try #require(
@@ -226,7 +226,7 @@ import TestRecordings
         if retimed.revision != 0 { #expect(try retimed.outline() == nil) }
     }
 
-    @Test func `what is read again comes from memory, which has an end`() throws {
+    @Test func `repeated reads are served from a bounded cache`() throws {
         let bytes = (0..<1_000_000).map { UInt8(truncatingIfNeeded: $0 / 251) }
         bucket.add(bytes, at: "one/a.bin")
         let file = StoredPath.session("one") / "a.bin"
@@ -259,7 +259,7 @@ import TestRecordings
         #expect(bucket.traffic.readBytes == before + BlockCache.blockBytes)
     }
 
-    @Test func `a busy store is asked again, for a while`() throws {
+    @Test func `requests to a busy store are repeated a few times`() throws {
         bucket.add([1, 2, 3], at: "one/a.bin")
         bucket.fail([.busy, .unreachable])
         let opened = try store().open(.session("one") / "a.bin")
@@ -275,7 +275,7 @@ import TestRecordings
         #expect(clock.pauses.withLock { $0.count } == pauses)
     }
 
-    @Test func `a parser's error says what the store said`() throws {
+    @Test func `a parser's error has the store's reason`() throws {
         let recorded = try LongRecording(seconds: 20)
         try bucket.add(recorded.layout)
         let session = try library(store(cacheBytes: 1)).recording(LongRecording.session)
@@ -295,7 +295,7 @@ import TestRecordings
         #expect(error?.reason.contains("was replaced") == true)
     }
 
-    @Test func `what is put can be listed, read and deleted`() throws {
+    @Test func `an object that was put can be listed, read and deleted`() throws {
         let store = store()
         let file = StoredPath.session("one") / "notes.json"
         #expect(try store.list(.session("one")).isEmpty)
@@ -309,7 +309,7 @@ import TestRecordings
         ) { try store.open(file) }
     }
 
-    @Test func `what needs files says how to get them`() throws {
+    @Test func `a command that needs local files states how to get them`() throws {
         let archive = SmallArchive()
         try archive.addSession("one", segments: 2)
         try bucket.add(archive.layout)

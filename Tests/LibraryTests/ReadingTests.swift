@@ -100,7 +100,7 @@ import TestRecordings
         #expect(try samples(source, to: 0).isEmpty)
     }
 
-    @Test func `what a session has from when to when`() throws {
+    @Test func `a session's extent has its start, end and formats`() throws {
         let recorded = try WrittenSession { _ in 0 }
         let extent = try #require(try source(recorded).extent())
         #expect(extent.startNanoseconds == 0 && extent.endNanoseconds == 10 * Self.second)
@@ -138,7 +138,7 @@ import TestRecordings
         #expect(outside.zero.fileName == WrittenSession.name)
     }
 
-    @Test func `what is no recording, or not whole, is refused in one line`() throws {
+    @Test func `a file that is not a recording, or is incomplete, is refused in one line`() throws {
         let recorded = try WrittenSession { _ in 0 }
         let path = try #require(try recorded.paths.first)
         let bytes = try FileSystem.read(path, limit: 1 << 24)

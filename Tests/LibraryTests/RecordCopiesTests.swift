@@ -16,7 +16,7 @@ import Testing
         }
     }
 
-    @Test func `of one term, the archive whose name sorts first is read`() {
+    @Test func `of copies with one term, the archive whose name sorts first is read`() {
         var copies = RecordCopies()
         copies.add(5...20, of: spool, term: 0, archive: 1)
         copies.add(1...10, of: spool, term: 0, archive: 0)
@@ -73,7 +73,7 @@ import Testing
         #expect(parts.map(\.share) == [0, 2])
     }
 
-    @Test func `a line about a term holds for later records until the spool's next one`() {
+    @Test func `a term line applies to later records, until the spool's next term line`() {
         func opened(_ after: UInt64, _ term: UInt64?) -> LedgerEntry {
             var line = LedgerEntry(kind: .opened, at: UTCTime(nanoseconds: 0))
             line.spool = spool.description

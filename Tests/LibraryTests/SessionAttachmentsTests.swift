@@ -31,7 +31,7 @@ import Threads
 
     // MARK: The graph
 
-    @Test func `sessions that are attached to each other are one, in any order of archives`() {
+    @Test func `attached sessions are one session, in any order of archives`() {
         let all = [
             described("x"), described("y", attached("x", 70, 5)),
             described("z", attached("y", -30, 3)), described("other"),
@@ -52,7 +52,7 @@ import Threads
         }
     }
 
-    @Test func `what a part is attached to one after the other is one session`() {
+    @Test func `two sessions are joined by a part that was attached to both in turn`() {
         let attachments = SessionAttachments([
             described("b"), described("a"),
             described("part", attached("b", 10, 1), attached("a", 60, 2)),
@@ -65,7 +65,7 @@ import Threads
     }
 
     /// Its collector lost its disk, or its archive was deleted.
-    @Test func `parts of a session that no archive has are one`() {
+    @Test func `parts of one session are joined if no archive has this session`() {
         let attachments = SessionAttachments([
             described("b", attached("absent", 70, 5)), described("c", attached("absent", 40, 3)),
             described("d", attached("alone", 1, 1)),
@@ -77,7 +77,7 @@ import Threads
         #expect(["b", "d", "absent"].map(attachments.whole) == ["b", "d", "absent"])
     }
 
-    @Test func `circles of strangers have a whole`() {
+    @Test func `cyclic attachments have a whole`() {
         let circle = [
             described("a", attached("b", 1, 1)), described("b", attached("c", 1, 1)),
             described("c", attached("a", 1, 1)), described("self", attached("self", 1, 1)),
@@ -176,7 +176,7 @@ import Threads
         }
     }
 
-    @Test func `the times of a part are moved to the session, with the error of that`() throws {
+    @Test func `the times of a part are moved to the session, and its bounds widened`() throws {
         let all = try record()
         let apart = try library([west.path]).verification(of: Self.part)
         let report = try library([east.path, west.path]).verification(of: Self.whole)

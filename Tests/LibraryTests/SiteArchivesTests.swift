@@ -61,7 +61,7 @@ import Testing
         #expect(found.problems.count == 1)
     }
 
-    @Test func `a report does not choose the host that is asked`() {
+    @Test func `a report does not determine the host of a store`() {
         let site = [collector("east", store: "s3://site/east", endpoint: "http://evil.example")]
         let found = archives(site)
         #expect(found.places == [])
@@ -91,7 +91,7 @@ import Testing
             found.problems == ["hall: its report is of another version; its archive is left out"])
     }
 
-    @Test func `own disk, then store, then viewer`() throws {
+    @Test func `an archive is read on disk, else in its store, else through its viewer`() throws {
         let viewer = "https://site.example:8443"
         let site = [
             collector("east", viewer: viewer),
@@ -160,7 +160,7 @@ import Testing
             ])
     }
 
-    @Test func `a viewer that would be asked in the clear is not`() {
+    @Test func `a viewer on another machine is not asked without TLS`() {
         let found = archives(
             [collector("west", viewer: "http://west.example")], readsViewers: true)
         #expect(found.places == [])

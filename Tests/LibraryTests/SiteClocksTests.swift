@@ -127,7 +127,7 @@ import Testing
         #expect(try library().copies(of: Self.session)?.map(\.shift.isMeasured) == [true, false])
     }
 
-    @Test func `what readers of bytes get has the same times and bounds`() throws {
+    @Test func `readers of bytes get the same times and bounds`() throws {
         _ = try record(segments: 14, withClocks: true)
         let files = try #require(try library().recording(Self.session).source("camera")).files
         let opened = try files.map { try $0.opened() }
@@ -206,7 +206,7 @@ import Testing
         #expect(both.track(.audio)?.startTicks == RetimingRecord.Track.startsByMapping)
     }
 
-    @Test func `the way over a third collector has the sum of both errors`() throws {
+    @Test func `the path through a third collector adds both errors`() throws {
         let third = EpochID(high: 3, low: 3).description
         let lines = Self.lines(from: 0, to: 60 * Self.second)
         var asked = try #require(lines.west.last)
@@ -241,7 +241,7 @@ import Testing
                 == false)
     }
 
-    @Test func `lines of a stranger do no harm`() throws {
+    @Test func `clock lines of another archive with extreme values do not trap`() throws {
         var line = LedgerEntry(kind: .exchanges, at: UTCTime(nanoseconds: 0))
         line.epoch = Self.westClock
         line.peerEpoch = Self.eastClock

@@ -7,7 +7,7 @@ import Testing
 
 /// The files that give access to other machines' archives.
 struct SiteOptionsTests {
-    @Test func `files of a token and of authorities are checked before they are used`() throws {
+    @Test func `token and certificate authority files are validated with the options`() throws {
         let folder = FileManager.default.temporaryDirectory.appending(
             path: "tributary-site-options-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)

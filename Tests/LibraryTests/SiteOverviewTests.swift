@@ -40,7 +40,7 @@ import Testing
         #expect(overview.collectors.map(\.state) == [.recording, .recording, .recording])
     }
 
-    @Test func `the clocks between collectors are shown, and which are not compared`() {
+    @Test func `the bound between clocks of two collectors is shown, or that it is unknown`() {
         func clock(_ name: String, _ bound: Int64?, _ trouble: String? = nil) -> SiteClock {
             var clock = SiteClock(collector: name, archive: "id-\(name)")
             clock.boundNanoseconds = bound
@@ -74,7 +74,7 @@ import Testing
         #expect(SiteScreen(overview).lines().last?.text.contains(" ? ") == true)
     }
 
-    @Test func `work that is done once is shown with the collector that does it`() {
+    @Test func `leases are shown with the collector that holds them`() {
         let overview = SiteOverview(
             [collector("east")],
             leases: [
@@ -98,7 +98,7 @@ import Testing
         #expect(overview.collectors.map(\.aloneRecords) == [.max])
     }
 
-    @Test func `a collector that is not heard is silent, and what it alone has is told`() {
+    @Test func `a silent collector is reported with the records that only it has`() {
         let overview = SiteOverview(
             [
                 collector("east", heard: 200, holds: ["door": [1...100]]),
@@ -113,7 +113,7 @@ import Testing
             ])
     }
 
-    @Test func `states follow from the report`() {
+    @Test func `a collector's state follows from its report`() {
         let states = [
             collector("a") { $0.session = nil },
             collector("b") { $0.isDraining = true },
@@ -130,7 +130,7 @@ import Testing
             overview.problems.first == "c records nothing: there is no room on the disk")
     }
 
-    @Test func `two collectors of one name are told, unless one is away`() {
+    @Test func `two collectors with one name are reported, unless one is away`() {
         let first = collector("east", heard: 2)
         let second = collector("east", heard: 2) { $0.archive = "/srv/other" }
         let line = "2 collectors are called east: give each its own --name"

@@ -8,7 +8,7 @@ import Testing
     private static let absence = StoreAvailability.absenceNanoseconds
     private let silence = ObjectStoreError(.unreachable, "it did not answer in time")
 
-    @Test func `a store that was away is not asked for a while, and then by one`() {
+    @Test func `a failed store is not asked for a while, then by one request`() {
         var availability = StoreAvailability()
         #expect(availability.refusal(nowNanoseconds: 0) == nil)
         availability.failed(silence, nowNanoseconds: 10)
@@ -19,7 +19,7 @@ import Testing
         #expect(availability.refusal(nowNanoseconds: 11 + Self.absence) == silence)
     }
 
-    @Test func `an answer ends the absence, a refusal is an answer`() {
+    @Test func `any response of the store ends its absence, also a refusal`() {
         for kind in [ObjectStoreError.Kind.denied, .gone, .changed, .refused, .full] {
             var availability = StoreAvailability()
             availability.failed(silence, nowNanoseconds: 0)
@@ -32,7 +32,7 @@ import Testing
         #expect(availability.refusal(nowNanoseconds: 1) == nil)
     }
 
-    @Test func `the end of the program says nothing of the store`() {
+    @Test func `a request that the program's end has cancelled does not count as a failure`() {
         var availability = StoreAvailability()
         availability.failed(ObjectStoreError(.stopped, "the program ends"), nowNanoseconds: 0)
         #expect(availability.refusal(nowNanoseconds: 1) == nil)
