@@ -270,7 +270,7 @@ import Timing
         #expect(parts == all)
     }
 
-    @Test func `a step of the agent is taken out, and a lasting difference is slewed`() {
+    @Test func `a step of the agent's times is removed, and a remaining difference is slewed`() {
         // Late by 20 ms until a quick packet arrives.
         let late = (0..<100 as Range<Int64>).map {
             place($0 * 40_000_000 + ($0 < 50 ? 20_000_000 : 0), $0 * 40_000_000)

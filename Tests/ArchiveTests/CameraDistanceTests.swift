@@ -7,7 +7,7 @@ import Testing
 @Suite struct CameraDistanceTests {
     static let second: Int64 = 1_000_000_000
 
-    @Test func `a distance between the agent's and the camera's is none too many`() {
+    @Test func `a distance between the agent's and the camera's is within the tolerance`() {
         let agent: Int64 = 500_000_000
         for camera in [460_000_000, 500_000_000, 540_000_000] as [Int64] {
             for times in stride(
@@ -31,7 +31,7 @@ import Testing
         }
     }
 
-    @Test func `without a camera the agent's distance alone counts`() {
+    @Test func `without a camera's distance, only the agent's is compared`() {
         for times in [480_000_000, 497_000_000, 500_000_000, 503_000_000] as [Int64] {
             #expect(
                 StampDistances.excess(times, agent: 500_000_000, camera: nil)
@@ -41,12 +41,12 @@ import Testing
     }
 
     @Test(arguments: [-40_000_000, 0, 1_540_000_001, 3 * CameraDistanceTests.second, .min, .max])
-    func `a camera's distance that no network explains allows nothing`(camera: Int64) {
+    func `an implausible camera distance does not widen the tolerance`(camera: Int64) {
         #expect(
             StampDistances.excess(520_000_000, agent: 500_000_000, camera: camera) == 20_000_000)
     }
 
-    @Test func `a file's delayed beginning counts on both sides`() {
+    @Test func `a delayed file start widens the tolerance on both sides`() {
         #expect(
             StampDistances.excess(
                 460_000_000, agent: 500_000_000, camera: 480_000_000, delay: 18_000_000) == nil)
@@ -57,9 +57,7 @@ import Testing
     }
 
     @Test
-    func `a record says what a camera's timestamps moved, and only then its version is another`()
-        throws
-    {
+    func `a record has the shift by a camera's timestamps, and then version 2`() throws {
         var track = RetimingRecord.Track(
             kind: .video, startTicks: 5,
             knots: [RetimingRecord.Knot(ticks: 5, shiftNanoseconds: -7, boundNanoseconds: 9)])

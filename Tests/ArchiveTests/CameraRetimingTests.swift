@@ -124,7 +124,7 @@ import Testing
     ]
 
     @Test(arguments: seeds, events.indices)
-    func `whatever a camera or its network does, no time becomes worse`(
+    func `no time becomes worse at any event of a camera or network`(
         seed: UInt64, event: Int
     ) throws {
         let (event, isEven) = Self.events[event]

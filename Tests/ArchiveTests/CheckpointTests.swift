@@ -105,7 +105,7 @@ import Testing
         }
     }
 
-    @Test func `what is before a checkpoint is not read`() throws {
+    @Test func `fragments before a checkpoint are not read`() throws {
         let site = try site()
         let complete = try found(site.scene)
         // The head of the sixth fragment.

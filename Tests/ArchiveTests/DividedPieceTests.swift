@@ -4,7 +4,7 @@ import Testing
 @testable import Archive
 
 @Suite struct DividedPieceTests {
-    @Test func `a camera's stamps stay with their samples where a message is divided`() throws {
+    @Test func `camera stamps stay with their samples when a message is divided`() throws {
         let samples = (0..<10).map { index in
             PlannedSample(
                 sizeBytes: 2, dts: index * 1_024, pts: index * 1_024, duration: 1_024,

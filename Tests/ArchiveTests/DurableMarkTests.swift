@@ -120,7 +120,7 @@ import Testing
         return []
     }
 
-    @Test func `whatever a power cut takes, what is kept is whole`() throws {
+    @Test func `everything that recovery keeps after a power cut is complete`() throws {
         for seed in 0..<UInt64(Sweep.isWhole ? 500 : 60) {
             #expect(try run(seed, isHasty: false) == [], "seed \(seed)")
         }

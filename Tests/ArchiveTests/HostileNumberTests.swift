@@ -31,7 +31,7 @@ import TestRecordings
         return report
     }
 
-    @Test func `a loss of all samples there can be and one more is a large loss`() throws {
+    @Test func `extreme numbers of lost samples are limited, not overflowed`() throws {
         try archive.addSession(session, segments: 1)
         try archive.append(
             gap {

@@ -10,7 +10,7 @@ import Testing
         return entry
     }
 
-    @Test func `what is missing twice at one time is missing once`() {
+    @Test func `overlapping gaps are counted once`() {
         // Picture and sound of the same time, then a gap that overlaps another.
         let gaps = [
             gap(from: 10, for: 5), gap(from: 0, for: 7), gap(from: 0, for: 7),

@@ -7,9 +7,7 @@ private typealias Scene = RecoveryScene
 /// Records that are on either side of a session's end.
 @Suite struct NeighbouringSessionTests {
     @Test
-    func `a session that ends in a crash with a hole says so, and the next one what is there`()
-        throws
-    {
+    func `a hole at a crash is in the ledger, and the records after it are known`() throws {
         let scene = try Scene()
         try scene.writeManifest { $0.end = .init(reason: .stopped, at: Scene.zero) }
         // Records 11 to 20 had not reached the disk.
@@ -27,7 +25,7 @@ private typealias Scene = RecoveryScene
         }
     }
 
-    @Test func `a session that goes on says which of its numbers an earlier one has`() throws {
+    @Test func `a resumed session states the numbers that an earlier session has`() throws {
         let scene = try Scene()
         let earlier = UTCTime(nanoseconds: Scene.zero.nanoseconds - 60_000_000_000)
         try FileSystem.makeDirectories(scene.layout.source(earlier.fileName, "camera"))

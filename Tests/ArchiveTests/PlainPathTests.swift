@@ -171,7 +171,7 @@ import Testing
     }
 
     @Test(arguments: StrangeEntry.allCases)
-    func `what is no directory is removed itself`(entry: StrangeEntry) throws {
+    func `a removal of a link or file removes only the entry`(entry: StrangeEntry) throws {
         entry.make(at: scene.path("x"), outside: scene.outside)
         try FileSystem.removeTree(scene.path("x"))
         #expect(try FileSystem.names(in: scene.archive).isEmpty)

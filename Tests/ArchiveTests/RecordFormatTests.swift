@@ -108,7 +108,7 @@ import Timing
         return stamped
     }
 
-    @Test func `a camera's stamps are kept, and only then the version is another`() throws {
+    @Test func `camera stamps are kept, and need version 4`() throws {
         #expect(record.encoded()[0] == 3)
         let bytes = stamped.encoded()
         #expect(bytes[0] == 4)
@@ -198,7 +198,7 @@ import Timing
         return entry
     }
 
-    @Test func `lines read back, and say so when they do not`() {
+    @Test func `lines are read back, and damaged ones are reported`() {
         let lines = ["a \"quoted\" one", "zwei", "three"].map { Ledger.line(entry($0)) }
         let whole = Ledger.parse(Array(lines.joined()))
         #expect(whole.entries.map(\.text) == ["a \"quoted\" one", "zwei", "three"])
@@ -331,7 +331,7 @@ import Timing
     @Test(arguments: [
         "9999-12-31T23-59-59.999Z", "2300-01-01T00-00-00.000Z", "0000-01-01T00-00-00.000Z",
     ])
-    func `a year that nanoseconds cannot count is no name`(_ name: String) {
+    func `a year out of range is not a segment's name`(_ name: String) {
         #expect(UTCTime(fileName: name) == nil)
     }
 
@@ -363,7 +363,7 @@ import Timing
         return Result { () throws(ArchiveError) in try SessionManifest.read(path) }
     }
 
-    @Test func `what a collector and an import write is read`() throws {
+    @Test func `the manifests of a collector and an import are readable`() throws {
         _ = try reading { _ in }.get()
         // Without a description, after a crash, there is no grid; an import may use a single file.
         for segment in [0, Int64.max] {
@@ -391,7 +391,7 @@ import Timing
         }
     }
 
-    @Test func `records that nobody can have are none that need not be sent again`() throws {
+    @Test func `ranges out of bounds are limited when a manifest is read`() throws {
         var end = SessionManifest.SpoolEnd(spool: "01", sequences: SequenceSet(upTo: .max))
         end.beyond = [[0, .max], [.max, .max], [5, 4], [7]]
         let camera = SessionManifest.Source(

@@ -91,7 +91,7 @@ private typealias Scene = RecoveryScene
         #expect(offsets.count == 30 && offsets.allSatisfy { $0 > Int64(UInt32.max) })
     }
 
-    @Test func `whatever the last byte that reached the disk, whole fragments are kept`() throws {
+    @Test func `whole fragments are kept at any length of the file on disk`() throws {
         let scene = try Scene()
         try scene.writeManifest()
         try scene.write(segment: 0, fragments: 0..<3, finished: true)
@@ -125,8 +125,7 @@ private typealias Scene = RecoveryScene
         }
     }
 
-    @Test func `a session that does not go on is finished, and each step can be done again`() throws
-    {
+    @Test func `a session that is not continued is finished, and this can be repeated`() throws {
         let scene = try Scene()
         // It had ended; the collector was killed before it could finish.
         try scene.writeManifest { $0.end = .init(reason: .idle, at: Scene.zero) }
@@ -164,7 +163,7 @@ private typealias Scene = RecoveryScene
     }
 
     /// The pages of a long fragment's head reach the disk in any order.
-    @Test func `a head that a power cut took the middle of is no fragment`() throws {
+    @Test func `a fragment head with a lost middle ends the file`() throws {
         let scene = try Scene()
         try scene.writeManifest()
         try scene.write(segment: 0, fragments: 0..<2, finished: false)
@@ -187,9 +186,7 @@ private typealias Scene = RecoveryScene
         #expect(source.ends[.video]?.dtsTicks == Int64(19 * 9_000))
     }
 
-    @Test func `a page that a power cut took is where a file ends, however much lies behind it`()
-        throws
-    {
+    @Test func `a lost page ends the file, whatever follows it`() throws {
         for page in [4_096, 8_192] {
             let scene = try Scene()
             try scene.writeManifest()
@@ -258,7 +255,7 @@ private typealias Scene = RecoveryScene
         #expect(ledger.entries.filter { $0.kind == .damaged }.count == 1)
     }
 
-    @Test func `many sources at once become what they become one after the other`() throws {
+    @Test func `parallel recovery of sources equals sequential recovery`() throws {
         let names = (0..<24).map { "camera\($0)" }
         func scene() throws -> Scene {
             let scene = try Scene()
@@ -312,7 +309,7 @@ private typealias Scene = RecoveryScene
         #expect(!contents.hasTornTail && contents.damagedLines == [3])
     }
 
-    @Test func `what was lost before the first record on disk is not claimed`() throws {
+    @Test func `losses before the first record on disk are not assumed`() throws {
         let scene = try Scene()
         try scene.writeManifest()
         try scene.ledger(Scene.line(.opened, after: 3))
@@ -337,9 +334,7 @@ private typealias Scene = RecoveryScene
     }
 
     @Test
-    func `a session in which nothing was recorded is removed, one without its description kept`()
-        throws
-    {
+    func `an empty session is removed, one with files but no description is kept`() throws {
         let empty = try Scene()
         try empty.ledger(Scene.line(.opened, after: 0))
         #expect(try empty.recover().session == nil)
@@ -382,7 +377,7 @@ private typealias Scene = RecoveryScene
         }
     }
 
-    @Test func `a description that is no description is put aside and made anew`() throws {
+    @Test func `an invalid description is set aside and replaced`() throws {
         let scene = try Scene()
         try scene.writeManifest()
         try scene.write(segment: 0, fragments: 0..<1, finished: false)
@@ -408,7 +403,7 @@ private typealias Scene = RecoveryScene
         }
     }
 
-    @Test func `the newest files are those with the last numbers, whatever their names`() throws {
+    @Test func `the newest files are those with the highest numbers`() throws {
         // The clock was set back meanwhile: the later half has the earlier files.
         let scene = try Scene()
         try scene.writeManifest()
@@ -426,7 +421,7 @@ private typealias Scene = RecoveryScene
         #expect(source.ends[.video]?.dtsTicks == Int64(309 * 9_000))
     }
 
-    @Test func `an earlier spool's records are not asked for again`() throws {
+    @Test func `records of an earlier spool are not requested again`() throws {
         let scene = try Scene()
         let earlier = SpoolID(high: 3, low: 3)
         try scene.writeManifest()

@@ -102,7 +102,7 @@ private struct Machine {
         expect(machine.look(after: 2 * second), true)
     }
 
-    @Test func `what a wrong clock has recorded does not vouch for it after a restart`() {
+    @Test func `a recording with a wrong clock does not confirm the clock after a restart`() {
         var machine = Machine(wall: today + 3_650 * day)
         machine.ended.append(UTCTime(nanoseconds: machine.wall - 3_600 * second))
         expect(machine.look(), false)
@@ -117,7 +117,7 @@ private struct Machine {
         expect(machine.look(), true)
     }
 
-    @Test func `what was recorded before the clock was set is as much younger`() {
+    @Test func `the age of recordings from before a clock step is corrected by the step`() {
         // It ran sixty days behind, for an hour.
         var machine = Machine(wall: today - 60 * day)
         machine.ended = []

@@ -30,14 +30,14 @@ private func expired(
         #expect(expired(RetentionPolicy(), [segment(1)]).isEmpty)
     }
 
-    @Test func `what is older than the limit goes, to the day`() {
+    @Test func `segments older than the limit expire, to the day`() {
         let policy = RetentionPolicy(maximumAgeNanoseconds: 10 * day)
         #expect(
             expired(policy, [segment(91), segment(89), segment(90), segment(5)])
                 == ["s/camera/5 age", "s/camera/89 age"])
     }
 
-    @Test func `the oldest of all sources go until the rest fits`() {
+    @Test func `the oldest segments of all sources expire until the rest fits`() {
         let policy = RetentionPolicy(maximumBytes: 250)
         let segments = [segment(3), segment(1, source: "door"), segment(2), segment(4)]
         #expect(expired(policy, segments) == ["s/door/1 size", "s/camera/2 size"])
@@ -52,7 +52,7 @@ private func expired(
         #expect(expired(policy, segments, free: 1_000).isEmpty)
     }
 
-    @Test func `what is protected or open stays, and counts`() {
+    @Test func `protected and open segments stay, and count`() {
         let policy = RetentionPolicy(maximumAgeNanoseconds: day, maximumBytes: 100)
         let segments = [
             segment(1, isProtected: true), segment(2, isOpen: true), segment(3), segment(99),
@@ -78,7 +78,7 @@ private func expired(
         #expect(report.isIntact && report.findings.isEmpty)
     }
 
-    @Test func `a segment that is merely gone is damage`() throws {
+    @Test func `a segment that is missing without a ledger line is damage`() throws {
         let archive = SmallArchive()
         let paths = try archive.addSession("s", segments: 3)
         unlink(paths[1])
@@ -88,7 +88,7 @@ private func expired(
 
     /// A crash after each step of a removal.
     @Test(arguments: 0...2)
-    func `that a crash cut short is completed, and said once`(stepsDone: Int) throws {
+    func `that a crash interrupted is completed, with one ledger line`(stepsDone: Int) throws {
         let archive = SmallArchive()
         let paths = try archive.addSession("s", segments: 3)
         let staged = SegmentCompanion.removing.path(of: paths[1])

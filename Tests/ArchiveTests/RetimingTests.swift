@@ -118,8 +118,7 @@ import Testing
         #expect(abs(ends[0] + Self.second / 50 - 5 * Self.second) < 42_000)
     }
 
-    @Test func `what would come before its file is late by a known time, and never hidden`() throws
-    {
+    @Test func `samples that would precede their file are late, with a known error`() throws {
         // Everything was captured 80 ms before it was recorded: almost two pictures, with three reordered.
         let lead: Int64 = 80_000_000
         let session = try WrittenSession(
@@ -187,7 +186,7 @@ import Testing
         }
     }
 
-    @Test func `what is recorded, growing or not whole is refused, in words`() throws {
+    @Test func `a session that is growing or incomplete is refused with the reason`() throws {
         let recording = try WrittenSession(state: .recording, error: Self.settling)
         #expect(throws: ArchiveError.self) { try retime(recording) }
         let growing = try WrittenSession(finished: false, error: Self.settling)

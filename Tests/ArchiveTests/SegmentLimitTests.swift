@@ -186,7 +186,7 @@ private final class Recorder {
         try recorder.expectEverything()
     }
 
-    @Test func `a file that a collector goes on with after the pause is not gone on with`() throws {
+    @Test func `a file that was resumed is not continued after a long pause`() throws {
         let track = SegmentPlan.Track(format: Recorder.video, originTicks: 0, shiftTicks: 0)
         let recorder = try Recorder(
             segmentSeconds: 86_400, formats: [Recorder.video],
@@ -200,7 +200,7 @@ private final class Recorder {
         try recorder.expectEverything()
     }
 
-    @Test func `tracks as far apart as a session is long are in files that are read`() throws {
+    @Test func `tracks that are a session's maximum apart are recorded in valid files`() throws {
         let fast = TrackFormat.audio(
             .aac(configuration: [0x11, 0x90], sampleRate: 768_000, channels: 2))
         let recorder = try Recorder(segmentSeconds: 600, formats: [Recorder.video, fast])

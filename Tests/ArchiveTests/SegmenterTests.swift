@@ -51,7 +51,7 @@ import Testing
 
     /// In the message that ends the first fragment, in the one that ends the first file, and long afterwards.
     @Test(arguments: [850, 950, 1_050, 1_850, 1_950, 2_050, 2_500] as [Int64])
-    func `sound that begins late has a place, its priming too`(lag: Int64) {
+    func `audio that begins late is recorded at its time, with its priming`(lag: Int64) {
         var camera = PlannedCamera(soundLagMilliseconds: lag, firstAudioPacket: -1)
         let files = record(&camera, batches: 0..<65)
         #expect(files.sequences == Array(1..<camera.sequence))
@@ -111,7 +111,7 @@ import Testing
         #expect(files.samples(1, .video).count == 20)
     }
 
-    @Test func `what an imported file hides before its start is in the file that it begins`() {
+    @Test func `hidden samples of an imported file are in the file that its start begins`() {
         // A group of pictures of eight seconds, of which the last two are shown; sound begins a second before that.
         var camera = PlannedCamera(keyframeEvery: 80, firstAudioPacket: -47)
         var settings = SegmenterSettings(segmentNanoseconds: 10_000_000_000)
@@ -306,7 +306,7 @@ import Testing
         }
     }
 
-    @Test func `sound in another format does not wait for ever for a picture`() {
+    @Test func `audio in a new format waits for a picture only for a limited time`() {
         var camera = PlannedCamera(keyframeEvery: 1_000)
         let files = record(&camera, batches: 0..<200, segmentSeconds: 60) { index in
             index == 15 ? [PlannedCamera.formats[0], PlannedCamera.otherAudio] : nil
@@ -317,7 +317,7 @@ import Testing
         #expect(files.samples(2, .video).count < 100)
     }
 
-    @Test func `sound that changes twice before a picture lets a file begin has its own files`() {
+    @Test func `audio whose format changes twice before a keyframe gets its own files`() {
         var camera = PlannedCamera()
         let files = record(&camera, batches: 0..<65, segmentSeconds: 10) { index in
             [23: [PlannedCamera.formats[0], PlannedCamera.otherAudio], 26: PlannedCamera.formats][
@@ -364,7 +364,7 @@ import Testing
         #expect(files.samples(2, .audio).first?.pts == Int64(48_128))
     }
 
-    @Test func `what an agent left unfinished is written after a while`() {
+    @Test func `a fragment that the agent does not continue is written after a while`() {
         var camera = PlannedCamera()
         var segmenter = Segmenter(
             settings: SegmenterSettings(segmentNanoseconds: 10_000_000_000),
@@ -385,7 +385,7 @@ import Testing
         for sample in files.samples(1, .audio) { #expect(sample.duration == 1_024) }
     }
 
-    @Test func `no file goes back in time, and what does has one of its own`() {
+    @Test func `no file goes back in time, earlier samples get a file of their own`() {
         var segmenter = Segmenter(
             settings: SegmenterSettings(segmentNanoseconds: 60_000_000_000),
             formats: [PlannedCamera.formats[1]])
@@ -513,7 +513,7 @@ import Testing
     /// Late sound with backward stamps is placed one tick apart regardless of its stated duration: in the open file, in
     /// the file waiting for it, and in one of its own.
     @Test(arguments: [0, 150, 2_500] as [Int64])
-    func `how long late sound lasts is told by its places`(lag: Int64) {
+    func `the duration of late audio is derived from its PTS`(lag: Int64) {
         var camera = PlannedCamera(soundLagMilliseconds: lag)
         var segmenter = Segmenter(
             settings: SegmenterSettings(segmentNanoseconds: 2_000_000_000),
@@ -539,7 +539,7 @@ import Testing
         #expect(written.sorted() == placed)
     }
 
-    @Test func `what comes a hair before a boundary is presented all the same`() {
+    @Test func `a sample just before a file's start is presented, with a larger bound`() {
         var camera = PlannedCamera()
         var segmenter = Segmenter(
             settings: SegmenterSettings(segmentNanoseconds: 2_000_000_000),

@@ -13,7 +13,7 @@ import Testing
         #expect(set.holes.isEmpty)
     }
 
-    @Test func `what is there already is counted, not added`() {
+    @Test func `numbers that are already in the set are counted, not added`() {
         var set = SequenceSet()
         #expect(set.insert(1...10) == 0)
         #expect(set.insert(8...12) == 3)

@@ -5,7 +5,7 @@ struct `A session's file` {
     private let owner = SourceKey(session: "2026-11-20T22-40-00.000Z", source: "camera")
     private let name = "2026-11-20T22-40-10.000Z.mp4"
 
-    @Test func `is found by its path`() throws {
+    @Test func `is recognised by its path`() throws {
         let segment = try #require(SegmentKey(owner, fileName: name))
         #expect(SessionFile(segment.description) == .segment(segment))
         #expect(SessionFile("\(owner)/\(name).json") == .proof(segment))
@@ -24,11 +24,11 @@ struct `A session's file` {
         "s/camera/x/ledger.jsonl", "s/camera/2026-02-30T22-40-10.000Z.mp4",
         "s/camera/2026-11-20T22-40-10.000Z.mp4.removing", "s/session.json/ledger.jsonl/x",
     ])
-    func `is no other path`(path: String) {
+    func `is not recognised at another path`(path: String) {
         #expect(SessionFile(path) == nil)
     }
 
-    @Test func `is known by its name in a listing`() throws {
+    @Test func `is recognised by its name in a listing`() throws {
         let moved = "2026-11-20T22-40-20.000Z.mp4"
         let removed = "2026-11-20T22-40-30.000Z.mp4"
         let names = SegmentNames([

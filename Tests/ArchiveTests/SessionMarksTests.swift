@@ -23,7 +23,7 @@ import Testing
         #expect(try SessionMarks.parse(marks.encoded(), path: "marks.json") == marks)
     }
 
-    @Test func `a mark that is added twice is one, and one that is gone can be removed`() {
+    @Test func `adding a mark again replaces it, and removing an absent one changes nothing`() {
         let one = SessionMarks().changed(adding: [Self.mark(1, at: 1, "a")], removing: [])
         #expect(one.changed(adding: [Self.mark(1, at: 1, "a")], removing: []) == one)
         let moved = one.changed(adding: [Self.mark(1, at: 7, "b")], removing: [])

@@ -58,7 +58,7 @@ import Testing
         #expect(last == Self.names)
     }
 
-    @Test func `an error of one is an error`() {
+    @Test func `an error of one session is thrown`() {
         #expect(throws: ArchiveError.badName("c")) {
             try SessionPatience().each(Self.names, in: Self.layout) {
                 name throws(ArchiveError) in

@@ -82,7 +82,7 @@ struct SiteClockRetimingTests {
     }
 
     @Test(arguments: seeds)
-    func `where both ways are good, no bound is wider than that of either`(seed: UInt64) throws {
+    func `two good paths give a bound no wider than either of them`(seed: UInt64) throws {
         let scene = Scene(seed: seed) { site in
             Array(stride(from: 0, to: Double(site.seconds), by: 4))
         }
@@ -200,7 +200,7 @@ struct SiteClockRetimingTests {
     }
 
     @Test(arguments: 1...4 as ClosedRange<UInt64>)
-    func `what contradicts the recorded bounds alone changes nothing`(seed: UInt64) throws {
+    func `exchanges that contradict the recorded bounds change nothing`(seed: UInt64) throws {
         var scene = Scene(seed: seed, bound: 2_000_000) { site in
             // An own exchange long after the recording leaves room for the lie.
             [Double(site.seconds) + 600]

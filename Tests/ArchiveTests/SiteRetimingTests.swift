@@ -150,7 +150,7 @@ struct SiteRetimingTests {
         #expect(try contents() == before)
     }
 
-    @Test func `a file of clocks that is none, or too large, costs its exchanges alone`() throws {
+    @Test func `an invalid or too large clock file loses only its own exchanges`() throws {
         _ = try retime(with: false)
         let alone = try recording.bytes()
         let path = westLayout.clocks(WrittenSession.name)
@@ -173,9 +173,7 @@ struct SiteRetimingTests {
         }
     }
 
-    @Test func `damage of the own file of clocks is a line, and times are those without it`()
-        throws
-    {
+    @Test func `a damaged own clock file is reported, and its exchanges are not used`() throws {
         _ = try retime(with: false)
         let alone = try recording.bytes()
         let path = recording.layout.clocks(WrittenSession.name)

@@ -16,9 +16,7 @@ import Testing
         #expect(zip(found, windows).allSatisfy { $1.contains($0) })
     }
 
-    @Test func `what can only be met at a greater rate is met at the smallest one that is enough`()
-        throws
-    {
+    @Test func `a deviation that needs a greater rate uses the smallest sufficient one`() throws {
         var windows = [ClosedRange<Int64>](repeating: 0...0, count: 100)
         windows[50] = -16_000 ... -15_000
         let found = try #require(SlewLimit.deviations(windows, at: pictures))
@@ -28,7 +26,7 @@ import Testing
         #expect(SlewLimit.deviations(windows, at: pictures) == nil)
     }
 
-    @Test func `nothing is moved where nothing must be`() {
+    @Test func `no time is moved unnecessarily`() {
         #expect(
             SlewLimit.deviations([-5...5, -3...9, 0...0], at: [0, 1, 2]) == [0, 0, 0])
         #expect(SlewLimit.deviations([], at: []) == [])

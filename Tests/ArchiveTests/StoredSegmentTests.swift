@@ -134,7 +134,7 @@ import Testing
         }
     }
 
-    @Test func `what the store had of a removed session is known until it is gone there`() throws {
+    @Test func `a removed session's upload record stays until the store has removed it`() throws {
         let archive = SmallArchive()
         try archive.addSession("s", segments: 1)
         let manifest = try SessionManifest.read(archive.layout.manifest("s"))

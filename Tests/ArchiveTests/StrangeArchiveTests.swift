@@ -45,7 +45,7 @@ import Testing
     }
 
     @Test(arguments: places, StrangeEntry.allCases)
-    func `what a stranger put there costs its own session only, and nothing outside`(
+    func `a strange entry affects only its own session, and nothing outside`(
         place: String, entry: StrangeEntry
     ) throws {
         try put(entry, place)

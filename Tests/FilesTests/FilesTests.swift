@@ -30,7 +30,7 @@ struct `A path` {
         #expect(Path.name(of: path) == name)
     }
 
-    @Test func `has a part that exists`() throws {
+    @Test func `has a longest existing part`() throws {
         let folder = try Folder()
         #expect(Path.existingPart(of: "\(folder.path)/none/at/all") == folder.path)
         #expect(Path.existingPart(of: folder.path) == folder.path)
@@ -96,7 +96,7 @@ struct `A small file` {
         #expect(Directory.names(in: folder.path) == ["file"])
     }
 
-    @Test func `is written where an old leftover is, which is removed`() throws {
+    @Test func `is written beside leftovers, and old leftovers are removed`() throws {
         let (old, young) = ("\(path).a.new", "\(path).b.new")
         for leftover in [old, young] { try SmallFile.write([0], to: leftover, mode: 0o600) }
         try FileManager.default.setAttributes(

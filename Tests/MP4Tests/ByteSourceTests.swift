@@ -20,7 +20,7 @@ struct ByteSourceTests {
     }
 
     @Test
-    func `the system's reason is passed on`() throws {
+    func `an error has the system's errno`() throws {
         let scratch = try Scratch()
         #expect(throws: MP4Error.unreadable(offset: 0, errno: ENOENT)) {
             try DescriptorSource.withFile(scratch.path("nothing")) { _ throws in }

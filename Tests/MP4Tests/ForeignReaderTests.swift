@@ -144,7 +144,7 @@ struct ForeignReaderTests {
     }
 
     @Test
-    func `what is recorded late starts late`() throws {
+    func `tracks that begin late start at their times`() throws {
         let scratch = try Scratch()
         var clip = try Clip(contentsOf: try make(.reordered, in: scratch))
         for track in clip.tracks.indices {

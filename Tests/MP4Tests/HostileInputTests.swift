@@ -47,7 +47,7 @@ struct HostileInputTests {
     }
 
     @Test
-    func `no end that comes too early harms a reader`() throws {
+    func `no truncation harms a reader`() throws {
         for file in try files() {
             for end in stride(from: 0, to: file.count, by: 2) { readAll(Array(file[..<end])) }
         }
@@ -74,7 +74,7 @@ struct HostileInputTests {
     }
 
     @Test
-    func `no time passes 64 bits, however fast the timescale is said to be`() throws {
+    func `times do not overflow at any timescale`() throws {
         func places(of type: String, in bytes: [UInt8]) -> [Int] {
             let name = Array(type.utf8)
             return bytes.indices.dropLast(24).filter { Array(bytes[$0..<$0 + 4]) == name }

@@ -228,7 +228,7 @@ struct RecordingTests {
     }
 
     @Test
-    func `what is presented before the file begins is hidden`() throws {
+    func `samples presented before the file begins are hidden by the edit list`() throws {
         let clip = Clip.handmade(sound: false, start: -9_000)
         let movie = try Movie.read(from: MemorySource(try Recorder(clip).finished()))
         #expect(
@@ -238,7 +238,7 @@ struct RecordingTests {
     }
 
     @Test
-    func `what starts hours late needs times of 64 bits, and has them`() throws {
+    func `a start hours after the origin uses 64-bit times`() throws {
         let clip = Clip.handmade(start: 3 * 3_600 * 90_000)
         let movie = try Movie.read(from: MemorySource(try Recorder(clip).finished()))
         for track in movie.tracks {

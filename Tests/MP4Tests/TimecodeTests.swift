@@ -15,7 +15,7 @@ struct TimecodeTests {
         #expect(timecode.frame == (16 * 3_600 + 2 * 60 + 18) * rate + frame)
     }
 
-    @Test func `what was before 1970 has a time of day too`() {
+    @Test func `a time before 1970 has a time of day`() {
         let timecode = Timecode(startNanoseconds: -1_000_000_000, framesPerSecond: 30)
         #expect(timecode.frame == (24 * 3_600 - 1) * 30)
     }
@@ -81,7 +81,7 @@ struct TimecodeTests {
         #expect(outcome.status == 0, "\(outcome.complaints)")
     }
 
-    @Test func `a file that begins with a picture or a sound has one too`() throws {
+    @Test func `a file that begins with a sample has a timecode track`() throws {
         for start in [0, 90] as [Int64] {
             let bytes = try finished(start: start)
             var movie = try Movie.read(from: MemorySource(bytes))
