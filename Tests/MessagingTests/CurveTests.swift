@@ -94,7 +94,7 @@ struct `A connection with keys` {
         #expect(second?.parts.last?.connection == mark)
     }
 
-    @Test func `whose key is not admitted hears that it is refused`() throws {
+    @Test func `whose key is not admitted gets a refusal`() throws {
         let server = try Server()
         let client = try Client(
             to: try server.router.lastEndpoint(),
@@ -108,7 +108,7 @@ struct `A connection with keys` {
         #expect(failure == .refused(status: 400))
     }
 
-    @Test func `that expects another collector's key gets nowhere`() throws {
+    @Test func `that expects another collector's key fails`() throws {
         let server = try Server()
         let client = try Client(
             to: try server.router.lastEndpoint(),
@@ -128,7 +128,7 @@ struct `A connection with keys` {
         #expect(questions == 0)
     }
 
-    @Test func `without keys gets nowhere, and hears why`() throws {
+    @Test func `without keys fails with the reason`() throws {
         let server = try Server()
         let client = try Client(to: try server.router.lastEndpoint(), .plain)
         // Either end may close the connection first.
@@ -138,7 +138,7 @@ struct `A connection with keys` {
         }
     }
 
-    @Test func `gets nowhere once nobody answers for keys any more`() throws {
+    @Test func `fails when the authenticator has stopped`() throws {
         let context = try Context()
         let key = try SecretKey.generate()
         let authenticator = try Authenticator(in: context)
@@ -177,7 +177,7 @@ struct `A connection with keys` {
         #expect(message?.wireBytes == 222 + 33 + 2 + 223 + 33 + 9 + 5_000 + 33 + 9)
     }
 
-    @Test func `hears that the other end has no keys`() throws {
+    @Test func `fails with the reason if the other end has no keys`() throws {
         let router = try Socket(.router, in: Context())
         try router.bind("tcp://127.0.0.1:*")
         let client = try Client(
@@ -212,9 +212,7 @@ struct `A connection with keys` {
 }
 
 struct `A connection's mark` {
-    @Test func `is another for a connection that takes the same place, while the first is kept`()
-        throws
-    {
+    @Test func `differs for each connection of an address while earlier ones are kept`() throws {
         let context = try Context()
         let router = try Socket(.router, in: context)
         try router.bind("tcp://127.0.0.1:*")
@@ -238,7 +236,7 @@ struct `A connection's mark` {
 }
 
 struct `A secret key` {
-    @Test func `is another each time, and leads to its public key`() throws {
+    @Test func `is random, and determines its public key`() throws {
         let one = try SecretKey.generate()
         let other = try SecretKey.generate()
         #expect(one.publicKey != other.publicKey)

@@ -66,7 +66,7 @@ struct `A message` {
         #expect(try next(on: pair.dealer)?.parts.map(\.bytes) == [[9]])
     }
 
-    @Test func `of too many parts is cut and counted`() throws {
+    @Test func `with too many parts is truncated, and the rest counted`() throws {
         let pair = try Pair()
         let parts = (0..<7).map { OutgoingPart.bytes([$0]) }
         #expect(try pair.dealer.send(parts) == .sent)
@@ -79,14 +79,14 @@ struct `A message` {
         #expect(try next(on: pair.router)?.parts.last?.bytes == [42])
     }
 
-    @Test func `can be empty`() throws {
+    @Test func `can have empty parts`() throws {
         let pair = try Pair()
         #expect(try pair.dealer.send(.bytes([]), .shared(SharedBytes([]))) == .sent)
         let message = try #require(try next(on: pair.router))
         #expect(message.parts.dropFirst().map(\.count) == [0, 0])
     }
 
-    @Test func `outlives its socket and context`() throws {
+    @Test func `can be read after its socket and context are closed`() throws {
         var part: ReceivedPart?
         do {
             let pair = try Pair()
@@ -96,13 +96,13 @@ struct `A message` {
         #expect(part?.bytes == [UInt8](repeating: 5, count: 20_000))
     }
 
-    @Test func `is not there when nobody sent one`() throws {
+    @Test func `is nil if none was sent`() throws {
         let pair = try Pair()
         #expect(try pair.router.receive(maximumParts: 3)?.parts.count == nil)
     }
 
     /// libzmq aborts the program if the connection breaks while a socket without linger is closed within a message.
-    @Test func `can be unsent when both ends are closed`() throws {
+    @Test func `need not have been sent when both ends are closed`() throws {
         let payload = SharedBytes([UInt8](repeating: 5, count: 50_000))
         for round in 0..<100 {
             var options = SocketOptions()
@@ -116,7 +116,7 @@ struct `A message` {
         }
     }
 
-    @Test func `past the largest size ends the connection`() throws {
+    @Test func `above the maximum size ends the connection`() throws {
         var options = SocketOptions()
         options.maximumPartBytes = 1_000
         let context = try Context()
@@ -171,7 +171,7 @@ struct `Shared bytes` {
         #expect(observed == nil)
     }
 
-    @Test func `are given back when they cannot be sent`() throws {
+    @Test func `are released if they cannot be sent`() throws {
         weak var observed: SharedBytes?
         do {
             let context = try Context()
@@ -186,20 +186,20 @@ struct `Shared bytes` {
         #expect(observed == nil)
     }
 
-    @Test func `are what filled them`() {
+    @Test func `contain the bytes of their initialiser`() {
         let bytes = SharedBytes(count: 4) { $0.copyBytes(from: [9, 8, 7, 6]) }
         #expect(bytes.withUnsafeBytes { Array($0) } == [9, 8, 7, 6])
     }
 }
 
 struct `Sending` {
-    @Test func `to a peer that is gone says so`() throws {
+    @Test func `to an unknown peer is unreachable`() throws {
         let pair = try Pair()
         #expect(
             try pair.router.send(.bytes([0, 1, 2, 3]), .bytes([1])) == .unreachable)
     }
 
-    @Test func `past the queue says so, and takes nothing`() throws {
+    @Test func `to a full queue fails, and sends no part`() throws {
         let context = try Context()
         var options = SocketOptions()
         options.sendQueue = 3
@@ -213,7 +213,7 @@ struct `Sending` {
 }
 
 struct `An endpoint` {
-    @Test func `that is in use is named`() throws {
+    @Test func `that is in use is named in the error`() throws {
         let context = try Context()
         let first = try Socket(.router, in: context)
         try first.bind("tcp://127.0.0.1:*")
@@ -225,12 +225,12 @@ struct `An endpoint` {
     }
 
     @Test(arguments: ["", "127.0.0.1:5550", "http://127.0.0.1:5550", "tcp://127.0.0.1", "tcp://"])
-    func `that is none is named`(endpoint: String) throws {
+    func `that is invalid is named in the error`(endpoint: String) throws {
         let socket = try Socket(.router, in: try Context())
         #expect(throws: MessagingError.invalidEndpoint(endpoint)) { try socket.bind(endpoint) }
     }
 
-    @Test func `of another machine is named`() throws {
+    @Test func `of another machine is named in the error`() throws {
         let socket = try Socket(.router, in: try Context())
         let endpoint = "tcp://192.0.2.1:5550"
         #expect(throws: MessagingError.addressNotAvailable(endpoint: endpoint)) {
@@ -259,7 +259,7 @@ struct `A monitor` {
             try sees(monitor) { if case .retrying = $0 { true } else { false } })
     }
 
-    @Test func `may go before its socket, whose connections go on`() throws {
+    @Test func `can be closed before its socket, whose connections stay`() throws {
         let pair = try Pair()
         do {
             let monitor = try ConnectionMonitor(of: pair.dealer, in: pair.context)
@@ -317,7 +317,7 @@ struct `A poller` {
         #expect(isSeen.event && isSeen.wish)
     }
 
-    @Test func `says when there is room to send`() throws {
+    @Test func `reports that a socket can send`() throws {
         let pair = try Pair()
         var poller = Poller()
         let token = poller.add(pair.dealer, forSending: true)

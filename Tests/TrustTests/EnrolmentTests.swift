@@ -28,7 +28,7 @@ struct `An enrolment` {
         }
     }
 
-    @Test func `puts the box's own key in the place of the one-time key`() throws {
+    @Test func `replaces the one-time key by the box's own key`() throws {
         let (token, own) = (try enrol(sources: "stage, door-*"), try key())
         let before = try directory.agents()
         guard case .enrolling(let waiting) = before.register.standing(of: token, now: now) else {
@@ -47,7 +47,7 @@ struct `An enrolment` {
         #expect(done.right.covers("stage"))
     }
 
-    @Test func `works once, and again only for the box that it worked for`() throws {
+    @Test func `works once, and can be repeated by the same box only`() throws {
         let (token, own, other) = (try enrol(), try key(), try key())
         let done = try directory.completeEnrolment(token: token, key: own, now: now)
         #expect(
@@ -60,7 +60,7 @@ struct `An enrolment` {
         #expect(try directory.agents().authorizations == [done])
     }
 
-    @Test func `ends by its time, by being revoked, and by another for the same name`() throws {
+    @Test func `ends by expiry, by revocation, and by a newer line for the same name`() throws {
         let (first, own) = (try enrol(), try key())
         let register = try directory.agents().register
         #expect(register.standing(of: first, now: now + 60) == .expired(name: "stage"))
@@ -81,7 +81,7 @@ struct `An enrolment` {
         #expect(try directory.completeEnrolment(token: second, key: own, now: now).key == own)
     }
 
-    @Test func `takes no name from a box that has it, and no box from its name`() throws {
+    @Test func `cannot take a name that another box has, nor a key that has a name`() throws {
         let (one, other) = (try key(), try key())
         try directory.authorize(name: "stage", key: one, sources: nil)
         let path = directory.agentPath("stage")
@@ -101,7 +101,7 @@ struct `An enrolment` {
         #expect(done.sources.map(\.description) == ["door-*"] && !done.isRevoked)
     }
 
-    @Test func `allows what it was to allow, too, where the box's key is carried by hand`() throws {
+    @Test func `also gives its rights if the box's key is authorised by hand`() throws {
         _ = try enrol(sources: "stage, door-*")
         let done = try directory.authorize(name: "stage", key: try key(), sources: nil)
         #expect(done.sources.map(\.description) == ["stage", "door-*"] && done.expires == nil)
@@ -151,7 +151,7 @@ struct `An enrolment` {
         ("[2001:db8::1]", "tcp://[2001:db8::1]:5550"), ("[2001:db8::1]:9", "tcp://[2001:db8::1]:9"),
         ("tcp://a:7", "tcp://a:7"), ("ipc:///run/x", "ipc:///run/x"),
     ])
-    func `finds the server where people say`(text: String, endpoint: String) throws {
+    func `accepts the usual spellings of a server`(text: String, endpoint: String) throws {
         #expect(try EnrolmentLine.endpoint(ofServer: text) == endpoint)
     }
 
@@ -159,7 +159,7 @@ struct `An enrolment` {
         "", "server:", "server:x", "0.0.0.0", "*", "*:5550", "[::]", "tcp://a:*", "http://a:1",
         "a:70000", "a b", "a/b", "it's",
     ])
-    func `sends no box to where no server can be`(text: String) {
+    func `refuses an invalid server`(text: String) {
         #expect(throws: TrustError.self) { try EnrolmentLine.endpoint(ofServer: text) }
     }
 }

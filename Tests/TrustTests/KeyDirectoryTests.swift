@@ -27,9 +27,7 @@ struct `A machine's own key` {
     }
 
     @Test
-    func `is made whatever a program of the same number left behind, and what is old is removed`()
-        throws
-    {
+    func `is made beside leftovers, and old leftovers are removed`() throws {
         let place = KeyPlace()
         try place.directory.make()
         let path = place.directory.ownKeyPath
@@ -64,7 +62,7 @@ struct `A machine's own key` {
         #expect("\(TrustError.readableByOthers(path: path))".contains("chmod 600 \(path)"))
     }
 
-    @Test func `that is damaged is refused, and not shown`() throws {
+    @Test func `is refused if damaged, and not shown in the error`() throws {
         let place = KeyPlace()
         _ = try place.directory.makeOwnKey()
         let path = place.directory.ownKeyPath
@@ -84,7 +82,7 @@ struct `An agent's file` {
 
     private func key() throws -> PublicKey { try SecretKey.generate().publicKey }
 
-    @Test func `gives the source of its own name unless others are named`() throws {
+    @Test func `authorises the source of its own name unless others are given`() throws {
         let key = try key()
         let first = try directory.authorize(name: "stage", key: key, sources: nil)
         #expect(first.sources.map(\.description) == ["stage"])
@@ -96,7 +94,7 @@ struct `An agent's file` {
         #expect(place.mode(directory.agentPath("stage")) == 0o644)
     }
 
-    @Test func `gives the right to watch to whom it is given, and no source with it`() throws {
+    @Test func `gives the right to watch only if told to, and then no source`() throws {
         let (viewer, box) = (try key(), try key())
         let first = try directory.authorize(
             name: "viewer", key: viewer, sources: nil, mayWatch: true)
@@ -140,7 +138,7 @@ struct `An agent's file` {
         }
     }
 
-    @Test func `that is not there leaves nothing behind`() throws {
+    @Test func `is not created by revoking or changing an unknown agent`() throws {
         let unknown = TrustError.noSuchAgent("nobody", directory: directory.agentsPath)
         #expect(throws: unknown) { try directory.revoke("nobody") }
         #expect(throws: unknown) {
@@ -193,7 +191,7 @@ struct `An agent's file` {
         ("key = KEY\nsources = a\nrevoked = maybe", "line 3: revoked must be yes or no"),
         ("key = KEY\nsources =\nwatch = all", "line 3: watch must be yes or no"),
     ])
-    func `with a mistake says where it is`(text: String, flaw: String) throws {
+    func `is reported with the place of a mistake`(text: String, flaw: String) throws {
         try place.write(
             text.replacing("KEY", with: try key().text), to: directory.agentPath("stage"))
         let agents = try directory.agents()
@@ -201,7 +199,7 @@ struct `An agent's file` {
         #expect(agents.flaws.first.map { "\($0)".contains(flaw) } == true, "\(agents.flaws)")
     }
 
-    @Test func `that others may write counts for nothing`() throws {
+    @Test func `is ignored if others may write it`() throws {
         try directory.authorize(name: "stage", key: try key(), sources: nil)
         let path = directory.agentPath("stage")
         chmod(path, 0o666)
@@ -219,7 +217,7 @@ struct `An agent's file` {
         #expect("\(try directory.agents().flaws)".contains("it is larger than"))
     }
 
-    @Test func `of a key that another file revokes does not give it back`() throws {
+    @Test func `of a key that another file revokes does not authorise it again`() throws {
         let key = try key()
         try directory.authorize(name: "one", key: key, sources: nil)
         try directory.revoke("one")
@@ -231,7 +229,7 @@ struct `An agent's file` {
 }
 
 struct `A watch over the agents' files` {
-    @Test func `sees what is added, changed and removed, and nothing else`() throws {
+    @Test func `reports added, changed and removed files, once`() throws {
         let place = KeyPlace()
         let key = try SecretKey.generate().publicKey
         var watch = AgentWatch(place.directory)
@@ -249,7 +247,7 @@ struct `A watch over the agents' files` {
         #expect(try watch.changes() == nil)
     }
 
-    @Test func `says once that the files cannot be read, and goes on when they can`() throws {
+    @Test func `reports unreadable files once, and continues when they are readable`() throws {
         let place = KeyPlace()
         let key = try SecretKey.generate().publicKey
         try place.directory.authorize(name: "stage", key: key, sources: nil)
@@ -266,7 +264,7 @@ struct `A watch over the agents' files` {
     }
 }
 
-struct `What protects a connection` {
+struct `The security of a connection` {
     private let place = KeyPlace()
 
     private func wish(
@@ -277,7 +275,7 @@ struct `What protects a connection` {
             directory: directory ? place.directory.path : nil, collectorKey: key)
     }
 
-    @Test func `is nothing on one machine, unless keys are asked for`() throws {
+    @Test func `is off on one machine, unless keys are requested`() throws {
         #expect(try LinkSecurity.ofCollector(wish(isLocal: true, directory: false)) == nil)
         #expect(try LinkSecurity.ofAgent(wish(isLocal: true, directory: false)) == nil)
         #expect(throws: TrustError.noOwnKey(directory: place.directory.path)) {
@@ -285,12 +283,12 @@ struct `What protects a connection` {
         }
     }
 
-    @Test func `is nothing where somebody says so`() throws {
+    @Test func `is off with the insecure option`() throws {
         #expect(try LinkSecurity.ofCollector(wish(isLocal: false, isInsecure: true)) == nil)
         #expect(try LinkSecurity.ofAgent(wish(isLocal: false, isInsecure: true)) == nil)
     }
 
-    @Test func `is a key that was made before, for a collector`() throws {
+    @Test func `is an existing own key, for a collector`() throws {
         #expect(throws: TrustError.noOwnKey(directory: place.directory.path)) {
             try LinkSecurity.ofCollector(wish(isLocal: false))
         }
@@ -298,9 +296,7 @@ struct `What protects a connection` {
         #expect(try LinkSecurity.ofCollector(wish(isLocal: false))?.key == key)
     }
 
-    @Test func `is a key that is made when it is missing, for an agent that knows its collector`()
-        throws
-    {
+    @Test func `is an own key that is made if missing, for an agent with a collector key`() throws {
         #expect(throws: TrustError.self) { try LinkSecurity.ofAgent(wish(isLocal: false)) }
         // An agent that cannot connect creates no key.
         #expect(try place.directory.ownKey() == nil)
@@ -324,7 +320,7 @@ struct `A register` {
         #expect(WritingRight(name: "box", sources: try Authorization.patterns("*")).covers("hall"))
     }
 
-    @Test func `takes no pattern that no source could match`() {
+    @Test func `refuses a pattern that no source can match`() {
         for text in ["", "a*b", "**", "../*", "-x"] {
             #expect(SourcePattern(text) == nil, "\(text)")
         }

@@ -31,7 +31,7 @@ struct `Keys of a group of collectors` {
             KeyGroup(text, path: "group.keys"), replacing: replacing)
     }
 
-    @Test func `come out on another server as they went in`() throws {
+    @Test func `are imported on another server unchanged`() throws {
         let own = try fill()
         let imported = try take()
         #expect(imported.isOwnKeyNew && imported.added == ["new", "old", "screen", "stage"])
@@ -43,7 +43,7 @@ struct `Keys of a group of collectors` {
         #expect(again.unchanged.count == 4 && again.kept.isEmpty)
     }
 
-    @Test func `follow a change, and leave alone what is only here`() throws {
+    @Test func `follow a change at import, and agents that are only here stay`() throws {
         _ = try fill()
         _ = try take()
         try second.directory.authorize(name: "attic", key: try key(), sources: nil)
@@ -85,7 +85,7 @@ struct `Keys of a group of collectors` {
         #expect(try second.directory.ownKey()?.publicKey == own)
     }
 
-    @Test func `are refused where a part is missing or damaged`() throws {
+    @Test func `are refused if a part is missing or damaged`() throws {
         _ = try fill()
         let text = String(decoding: try first.directory.group().text(), as: UTF8.self)
         for wrong in [
@@ -107,7 +107,7 @@ struct `Keys of a group of collectors` {
         #expect(throws: TrustError.readableByOthers(path: file)) { try KeyGroup.read(file) }
     }
 
-    @Test func `one line leads to all of them`() throws {
+    @Test func `have one enrolment line for all endpoints`() throws {
         let endpoints = try EnrolmentLine.endpoints(ofServers: "a,b:61000,[2001:db8::1]")
         #expect(endpoints == ["tcp://a:5550", "tcp://b:61000", "tcp://[2001:db8::1]:5550"])
         let line = EnrolmentLine(

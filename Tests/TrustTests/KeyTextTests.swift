@@ -4,7 +4,7 @@ import Testing
 @testable import Trust
 
 struct `A key as text` {
-    @Test func `is one word that a shell leaves alone, and is read again`() throws {
+    @Test func `is one alphanumeric word, and is read back`() throws {
         for _ in 0..<50 {
             let key = try SecretKey.generate().publicKey
             #expect(key.text.count == 56)
@@ -15,13 +15,13 @@ struct `A key as text` {
         }
     }
 
-    @Test func `is what it always was`() throws {
+    @Test func `has a stable encoding`() throws {
         // 32 bytes 0, 1, 2, …: the text form must stay compatible with keys written down earlier.
         let key = try #require(PublicKey((0..<32).map { UInt8($0) }))
         #expect(key.text == "aaaqeayeaudaocajbifqydiob4ibceqtcqkrmfyydenbwha5dyp5xtdx")
     }
 
-    @Test func `with any wrong character is noticed`() throws {
+    @Test func `is refused if any character is wrong`() throws {
         let text = try SecretKey.generate().publicKey.text
         for index in text.indices {
             var wrong = text
@@ -34,7 +34,7 @@ struct `A key as text` {
         }
     }
 
-    @Test func `is not taken for a public one when it is secret`() throws {
+    @Test func `is refused as a public key if it is a secret key`() throws {
         let secret = try SecretKey.generate()
         let text = KeyText.encode(secret.withUnsafeBytes { Array($0) }, .secretKey)
         #expect(throws: TrustError.isASecretKey) { try PublicKey(text: text) }

@@ -37,7 +37,7 @@ struct `An agent` {
         #expect(agent.link.lostSamples == 7)
     }
 
-    @Test func `never has more under way than it was granted`() {
+    @Test func `never has more bytes in flight than its credit`() {
         var agent = AgentHarness()
         agent.connect()
         agent.welcome(credit: 3 * 1_256)
@@ -77,7 +77,7 @@ struct `An agent` {
         #expect(agent.takeSent() == Array(before.suffix(2)))
     }
 
-    @Test func `an exchange that was not reported ends with its connection`() {
+    @Test func `discards unreported exchanges when the connection ends`() {
         var agent = AgentHarness()
         agent.connect()
         agent.welcome()
@@ -125,7 +125,7 @@ struct `An agent` {
         #expect(agent.isFinished)
     }
 
-    @Test func `is finished by a Welcome when the last Ack was lost`() {
+    @Test func `is finished by a Welcome if the last Ack was lost`() {
         var agent = AgentHarness()
         agent.connect()
         agent.welcome()
@@ -136,7 +136,7 @@ struct `An agent` {
         #expect(agent.isFinished)
     }
 
-    @Test func `says something every interval, and what it has measured`() {
+    @Test func `sends a heartbeat every interval, with its measurements`() {
         var agent = AgentHarness()
         agent.connect()
         agent.welcome()
@@ -157,7 +157,7 @@ struct `An agent` {
         #expect(agent.takeSent().count == 1)
     }
 
-    @Test func `what it has measured goes with records that are sent anyway`() {
+    @Test func `sends its measurements with records that are sent anyway`() {
         var agent = AgentHarness(gathers: true)
         agent.connect()
         agent.receive(
@@ -184,7 +184,7 @@ struct `An agent` {
         #expect(sendTogether().map(\.name) == ["Samples"])
     }
 
-    @Test func `a capture that is stopped is told at once, and with every heartbeat`() {
+    @Test func `reports a stopped capture at once and in every heartbeat`() {
         func stopped(_ agent: inout AgentHarness) -> [Bool] {
             agent.takeSent().flatMap { message in
                 if case .heartbeat(let heartbeat) = message {
@@ -236,7 +236,7 @@ struct `An agent` {
         #expect(troubles(&agent) == [""])
     }
 
-    @Test func `who is refused because another has the source is not told that nobody is there`() {
+    @Test func `does not report an absent collector if another agent has the source`() {
         var agent = AgentHarness()
         for _ in 0..<3 {
             agent.connect()
@@ -258,7 +258,7 @@ struct `An agent` {
                 == true, "\(agent.logs)")
     }
 
-    @Test func `why nothing is heard of the collector is said where its absence is`() {
+    @Test func `logs the known reason of the collector's absence`() {
         var agent = AgentHarness()
         agent.perform(agent.link.disconnected(now: agent.now))
         agent.link.setAbsence("the host name 'collector' cannot be resolved (unknown)")
@@ -270,7 +270,7 @@ struct `An agent` {
         #expect(agent.logs.last?.text.contains("in memory (0 B of at most 1 MB)") == true)
     }
 
-    @Test func `tells how the sound does, and tells it once`() {
+    @Test func `reports the audio levels once`() {
         var agent = AgentHarness()
         agent.connect()
         agent.welcome()
@@ -307,7 +307,7 @@ struct `An agent` {
     }
 
     @Test(arguments: RefusalReason.allCases)
-    func `knows which refusals are for good`(reason: RefusalReason) {
+    func `treats each refusal as final or temporary by its reason`(reason: RefusalReason) {
         var agent = AgentHarness()
         agent.connect()
         agent.receive(.refusal(Refusal(reason: reason, text: "box8 sends it")))
@@ -324,7 +324,7 @@ struct `An agent` {
         }
     }
 
-    @Test func `leaves a source to somebody else only when he has it again and again`() {
+    @Test func `gives up a source only after repeated refusals`() {
         // The holder may be an earlier life of this box, of which a last message was still on its way.
         var agent = AgentHarness()
         for _ in 0..<3 {
@@ -337,7 +337,7 @@ struct `An agent` {
         #expect(agent.failure?.contains("box8 sends it") == true)
     }
 
-    @Test func `that is shut out remembers what the collector said, until it is let in`() {
+    @Test func `that is not admitted keeps the collector's reason until it is admitted`() {
         var agent = AgentHarness()
         #expect(agent.link.shutOut == nil)
         agent.connect()

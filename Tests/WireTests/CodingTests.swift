@@ -93,9 +93,9 @@ private func malformed(_ message: WireMessage) -> WireError? {
     }
 }
 
-struct `What a message says` {
+struct `A message` {
     @Test(arguments: everyMessage)
-    func `comes out as it went in`(message: WireMessage) throws {
+    func `is the same after encoding and decoding`(message: WireMessage) throws {
         #expect(try WireMessage(decoding: message.encoded()) == message)
     }
 
@@ -105,12 +105,12 @@ struct `What a message says` {
         #expect(try WireMessage(decoding: []) == .unknown)
     }
 
-    @Test func `in fields of a later version is skipped`() throws {
+    @Test func `has unknown fields of a later version skipped`() throws {
         // Ping (20) with a field 9 inside.
         #expect(try WireMessage(decoding: [0xA2, 0x01, 2, 9 << 3, 1]) == .ping)
     }
 
-    @Test func `for people comes as one line without tricks`() throws {
+    @Test func `has control characters replaced in texts`() throws {
         let text = "a\nb\u{1B}[31m\u{202E}c"
         let encoded = WireMessage.goodbye(Goodbye(source: 0, sequence: 1, text: text)).encoded()
         guard case .goodbye(let goodbye) = try WireMessage(decoding: encoded) else {
@@ -134,7 +134,7 @@ struct `What a message says` {
 
 struct `A Heartbeat` {
     @Test(arguments: [Int32(601), -12_001, .max])
-    func `has levels that there are`(_ level: Int32) {
+    func `with an impossible level is malformed`(_ level: Int32) {
         let sound = AudioHealth(
             levels: [.init(peakMillibels: 0, rmsMillibels: level)], skewPPB: nil)
         let health = SourceHealth(
@@ -152,14 +152,14 @@ struct `A Heartbeat` {
 }
 
 struct `A Hello` {
-    @Test func `from something else is told apart before all else`() throws {
+    @Test func `with another magic is refused before anything else is checked`() throws {
         var hello = Fixtures.hello().encoded()
         hello.magic = 0x4854_5450
         hello.major = 9
         #expect(throws: WireError.magic(0x4854_5450)) { try Hello(decoding: hello) }
     }
 
-    @Test func `of another major version is refused, whatever else it holds`() throws {
+    @Test func `of another major version is refused, whatever else it contains`() throws {
         var hello = Fixtures.hello().encoded()
         hello.major = 2
         hello.sources = []
@@ -216,7 +216,7 @@ struct `A Hello` {
         }
     }
 
-    @Test func `has formats that a muxer can use`() {
+    @Test func `with a format that no muxer can use is malformed`() {
         var format = VideoFormat.h264(
             sequenceParameterSets: [[0x67, 1, 2]], pictureParameterSets: [[0x68, 1]], width: 16,
             height: 16)
@@ -241,7 +241,7 @@ struct `A batch is malformed` {
         return malformed(.samples(Fixtures.samples(runs: [run])))
     }
 
-    @Test func `with columns of other lengths than its samples`() {
+    @Test func `if a column's length differs from the number of samples`() {
         #expect(error { $0.flags = [.keyframe, []] }?.reason == .malformed)
         #expect(error { $0.flags = [] }?.reason == .malformed)
         #expect(error { $0.durationsNanoseconds = [] }?.reason == .malformed)
@@ -250,7 +250,7 @@ struct `A batch is malformed` {
         #expect(error { $0.dtsNanoseconds.removeLast() }?.reason == .malformed)
     }
 
-    @Test func `with stamps of a camera that are not those of its samples`() {
+    @Test func `if a camera's stamps do not match its samples`() {
         func error(_ change: (inout Tributary_V1_CameraStamps) -> Void) -> WireError? {
             var run = Fixtures.cameraRun.encoded()
             change(&run.camera)
@@ -276,47 +276,47 @@ struct `A batch is malformed` {
                 .reason == .limit)
     }
 
-    @Test func `not with decoding times that go back, which the timeline puts right`() {
+    @Test func `but not if decoding times decrease, which the timeline corrects`() {
         #expect(error { $0.dtsNanoseconds[2] = 0 } == nil)
     }
 
-    @Test func `with times past any clock`() {
+    @Test func `if a time is out of range`() {
         #expect(error { $0.dtsNanoseconds = [0, 1, .max] }?.reason == .malformed)
         #expect(error { $0.dtsNanoseconds = [1 << 62, 1 << 62, 1 << 62] }?.reason == .malformed)
         #expect(error { $0.durationsNanoseconds = [.max] }?.reason == .limit)
         #expect(error { $0.ptsOffsetsNanoseconds = [.max, 0, 0] }?.reason == .limit)
     }
 
-    @Test func `whose decoding times overflow`() {
+    @Test func `if decoding times overflow`() {
         var run = Fixtures.run().encoded()
         run.firstDts = 1 << 60
         run.dtsSteps = [.max, .max]
         #expect(throws: WireError.self) { try SampleRun(decoding: run) }
     }
 
-    @Test func `with a sample without bytes`() {
+    @Test func `if a sample has no bytes`() {
         #expect(error { $0.sizes[1] = 0 }?.reason == .malformed)
     }
 
-    @Test func `with a keyframe behind another picture`() {
+    @Test func `if a keyframe follows another picture`() {
         #expect(error { $0.flags = [.keyframe, .keyframe, []] }?.reason == .malformed)
         #expect(error { $0.flags = [.keyframe] }?.reason == .malformed)
         #expect(error { $0 = Fixtures.run(.audio) } == nil)
     }
 
-    @Test func `with two runs of a track, or none`() {
+    @Test func `if a track has two runs, or there is none`() {
         let twice = Fixtures.samples(runs: [Fixtures.run(), Fixtures.run()])
         #expect(malformed(.samples(twice))?.reason == .malformed)
         #expect(malformed(.samples(Fixtures.samples(runs: [])))?.reason == .malformed)
     }
 
-    @Test func `with a digest of another length`() {
+    @Test func `if the digest has another length`() {
         var samples = Fixtures.samples()
         samples.payloadDigest.removeLast()
         #expect(malformed(.samples(samples))?.reason == .malformed)
     }
 
-    @Test func `past the number of samples or of bytes`() {
+    @Test func `if it has too many samples or bytes`() {
         let sound = Fixtures.run(.audio, sizes: [UInt32](repeating: 1, count: 4_097))
         #expect(malformed(.samples(Fixtures.samples(runs: [sound])))?.reason == .limit)
         let big = Fixtures.run(sizes: [3 << 20, 2 << 20])
@@ -325,7 +325,7 @@ struct `A batch is malformed` {
         #expect(malformed(.samples(Fixtures.samples(runs: [huge])))?.reason == .limit)
     }
 
-    @Test func `with numbers that no source reaches`() {
+    @Test func `if its sequence numbers are out of range`() {
         #expect(malformed(.samples(Fixtures.samples(first: 0)))?.reason == .malformed)
         #expect(malformed(.samples(Fixtures.samples(first: .max)))?.reason == .malformed)
         var encoded = Fixtures.samples().encoded()
@@ -335,7 +335,7 @@ struct `A batch is malformed` {
 }
 
 struct `Other messages` {
-    @Test func `with numbers the wrong way round are malformed`() {
+    @Test func `with a reversed range of numbers are malformed`() {
         var gap = Fixtures.gap().encoded()
         (gap.firstSequence, gap.lastSequence) = (6, 4)
         #expect(throws: WireError.malformed("Gap goes from 6 back to 4")) {
@@ -346,7 +346,7 @@ struct `Other messages` {
         #expect(malformed(.acknowledgement(ack))?.reason == .malformed)
     }
 
-    @Test func `with words of a later version keep the sense`() throws {
+    @Test func `with enumeration values of a later version get a default`() throws {
         var gap = Fixtures.gap().encoded()
         gap.cause = .UNRECOGNIZED(99)
         #expect(try GapRecord(decoding: gap).cause == .unspecified)
@@ -355,7 +355,7 @@ struct `Other messages` {
         #expect(try Refusal(decoding: refusal).reason == .other)
     }
 
-    @Test func `that are too long are past a limit`() {
+    @Test func `that are too long exceed a limit`() {
         let text = String(repeating: "x", count: 513)
         #expect(
             malformed(.goodbye(Goodbye(source: 0, sequence: 1, text: text)))?.reason == .limit)
@@ -365,7 +365,7 @@ struct `Other messages` {
         #expect(throws: WireError.self) { try WireMessage(decoding: header) }
     }
 
-    @Test func `that set a senseless pace are refused`() {
+    @Test func `with a heartbeat interval out of range are refused`() {
         for pace: UInt32 in [0, 99, 60_001] {
             let welcome = Welcome(
                 software: "", session: "", heartbeatMilliseconds: pace, sources: [])
@@ -427,7 +427,7 @@ struct `A clock probe` {
     }
 
     @Test(arguments: [0, 1, -1, 127, -64, 1 << 40, .max, .min] as [Int64])
-    func `may show any time`(time: Int64) throws {
+    func `may have any time`(time: Int64) throws {
         let probe = WireMessage.clockProbe(ClockProbe(t1: time)).encoded()
         let reply = probe.withUnsafeBytes {
             ClockReply.bytes(answering: $0, receivedAt: 1 &- time) { time / 3 }
@@ -436,7 +436,7 @@ struct `A clock probe` {
         #expect(try WireMessage(decoding: #require(reply)) == .clockReply(expected))
     }
 
-    @Test func `with additions is answered too`() throws {
+    @Test func `with unknown fields is answered`() throws {
         // Field 9, a varint, unknown to this version.
         let probe = WireMessage.clockProbe(ClockProbe(t1: 42)).encoded()
         let longer = [probe[0], probe[1] + 2] + probe[2...] + [9 << 3, 5]
@@ -449,7 +449,7 @@ struct `A clock probe` {
     }
 
     @Test(arguments: everyMessage)
-    func `is the only thing that is answered so`(message: WireMessage) {
+    func `is the only message that is answered without decoding`(message: WireMessage) {
         if case .clockProbe = message { return }
         let answer = message.encoded().withUnsafeBytes {
             ClockReply.bytes(answering: $0, receivedAt: 1) { 2 }

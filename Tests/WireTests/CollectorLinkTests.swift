@@ -43,7 +43,7 @@ struct `A greeting` {
         #expect(collector.takeRefusal() == nil)
     }
 
-    @Test func `says which records are nowhere any more`() {
+    @Test func `states the records that the agent does not have any more`() {
         var collector = CollectorHarness(archived: ArchivedRecords(persisted: 9))
         collector.send(.hello(Fixtures.hello(firstSequence: 20)))
         guard case .opened(let source)? = collector.takeEvents().first else {
@@ -55,7 +55,7 @@ struct `A greeting` {
         #expect(collector.takeRefusal() == nil)
     }
 
-    @Test func `by the same agent over a new connection takes over at once`() {
+    @Test func `by the same agent replaces its earlier connection at once`() {
         var collector = CollectorHarness.greeted()
         collector.send(.samples(Fixtures.samples()))
         _ = collector.takeEvents()
@@ -68,7 +68,7 @@ struct `A greeting` {
         #expect(collector.takeRefusal()?.reason == .unknownConnection)
     }
 
-    @Test func `with another spool numbers anew`() {
+    @Test func `with a new spool restarts the numbering`() {
         var collector = CollectorHarness.greeted()
         collector.send(.samples(Fixtures.samples()))
         collector.perform(
@@ -95,7 +95,7 @@ struct `A greeting` {
         #expect(!source.tracks.contains(Fixtures.audio))
     }
 
-    @Test func `is put off when too many agents are there`() {
+    @Test func `is refused for now if there are too many agents`() {
         var settings = CollectorLinkSettings(software: "")
         settings.maximumConnections = 1
         var collector = CollectorHarness(settings: settings)
@@ -110,7 +110,7 @@ struct `A greeting` {
         #expect(collector.takeRefusal(of: 2) == nil)
     }
 
-    @Test func `is put off when too many sources are remembered, unless some can be forgotten`() {
+    @Test func `is refused for now if there are too many sources, unless one can be forgotten`() {
         var settings = CollectorLinkSettings(software: "")
         settings.maximumSources = 1
         var collector = CollectorHarness(settings: settings)
@@ -154,7 +154,7 @@ struct `A source that another agent holds` {
         #expect(collector.takeRefusal(of: 2)?.reason == .sourceInUse)
     }
 
-    @Test func `goes to the newcomer after two seconds of silence`() {
+    @Test func `is given to the new agent after two seconds of silence`() {
         var collector = contested()
         collector.tick(milliseconds: 1_900)
         #expect(collector.takeEvents() == [])
@@ -171,7 +171,7 @@ struct `A source that another agent holds` {
         #expect(collector.takeRefusal(of: 1)?.reason == .unknownConnection)
     }
 
-    @Test func `goes to the newcomer at once when its connection is gone`() {
+    @Test func `is given to the new agent at once when its connection is gone`() {
         var collector = contested()
         collector.perform(
             collector.link.peerGone(
@@ -179,7 +179,7 @@ struct `A source that another agent holds` {
         #expect(collector.takeState(of: 2) != nil)
     }
 
-    @Test func `goes to the first of two newcomers`() {
+    @Test func `is given to the first of two new agents`() {
         var collector = contested()
         collector.tick(milliseconds: 10)
         collector.send(.hello(Fixtures.hello(spool: 3, agent: "box9")), from: 3)
@@ -190,7 +190,7 @@ struct `A source that another agent holds` {
         #expect(collector.takeRefusal(of: 3)?.reason == .sourceInUse)
     }
 
-    @Test func `is asked for once per newcomer`() {
+    @Test func `causes one ping per new agent`() {
         var collector = contested()
         collector.send(.hello(Fixtures.hello(spool: 2, agent: "box8")), from: 2)
         #expect(collector.takeSent(to: 1) == [.ping])
@@ -216,7 +216,7 @@ struct `A record` {
             ])
     }
 
-    @Test func `that comes again is dropped and counted`() {
+    @Test func `that is repeated is dropped and counted`() {
         var collector = CollectorHarness.greeted()
         collector.send(.samples(Fixtures.samples()))
         _ = collector.takeEvents()
@@ -251,7 +251,7 @@ struct `A record` {
         #expect(collector.takeRefusal()?.reason == .unknownConnection)
     }
 
-    @Test func `of a source, an epoch or a track that was not announced is refused`() {
+    @Test func `of an unknown source, epoch or track is refused`() {
         for (index, message) in [
             WireMessage.samples(Fixtures.samples(source: 1)),
             .samples(
@@ -288,7 +288,7 @@ struct `A record` {
         #expect(refusal?.text == "the payload has 6499 bytes, its samples 6500 together")
     }
 
-    @Test func `nothing is taken behind a goodbye that the archive knows, however it is cut`() {
+    @Test func `that ends after the archive's goodbye is refused whole`() {
         var collector = CollectorHarness(archived: ArchivedRecords(persisted: 100, goodbye: 100))
         collector.send(.hello(Fixtures.hello()))
         _ = collector.takeEvents()
@@ -301,7 +301,7 @@ struct `A record` {
         #expect(!collector.takeEvents().contains { if case .samples = $0 { true } else { false } })
     }
 
-    @Test func `gaps as wide as numbers go come again without an end of the world`() {
+    @Test func `of a gap with the largest range can be repeated without a trap`() {
         var collector = CollectorHarness.greeted()
         let whole = 1...WireLimits.sequence as ClosedRange<UInt64>
         for _ in 0..<6 {
@@ -311,7 +311,7 @@ struct `A record` {
         #expect(collector.link.duplicateRecords >= WireLimits.sequence)
     }
 
-    @Test func `a source that greets all the time is put off, and told to come again`() {
+    @Test func `is not accepted from a source that repeats Hello too often`() {
         var collector = CollectorHarness()
         var refusal: Refusal?
         for _ in 0..<40 where refusal == nil {
@@ -324,7 +324,7 @@ struct `A record` {
         #expect(collector.takeRefusal() == nil)
     }
 
-    @Test func `can be taken back by who looks into the payload`() {
+    @Test func `can be revoked after its payload was checked`() {
         var collector = CollectorHarness.greeted()
         collector.send(.samples(Fixtures.samples()))
         collector.perform(
@@ -339,7 +339,7 @@ struct `A record` {
 }
 
 struct `An Ack` {
-    @Test func `is one for everything that was persisted since the last`() {
+    @Test func `has everything that was persisted since the last Ack`() {
         var collector = CollectorHarness.greeted(hello: Fixtures.hello(sources: ["a", "b"]))
         collector.send(.samples(Fixtures.samples(source: 0)))
         collector.send(.samples(Fixtures.samples(source: 1)))
@@ -357,7 +357,7 @@ struct `An Ack` {
         #expect(ack.sources.map(\.received) == [3, 3])
     }
 
-    @Test func `comes every heartbeat interval, and not more often without news`() {
+    @Test func `is sent every heartbeat interval, and not more often without changes`() {
         var collector = CollectorHarness.greeted()
         var count = 0
         for _ in 0..<100 {
@@ -379,7 +379,7 @@ struct `An Ack` {
         #expect(ack.session == "2026-11-20")
     }
 
-    @Test func `of everything up to goodbye completes the connection`() {
+    @Test func `of everything through the goodbye completes the connection`() {
         var collector = CollectorHarness.greeted()
         collector.send(.samples(Fixtures.samples()))
         collector.send(.goodbye(Goodbye(source: 0, sequence: 4, text: "")))
@@ -427,7 +427,7 @@ struct `A connection` {
         #expect(collector.link.credit(of: CollectorHarness.peer(2)) == nil)
     }
 
-    @Test func `that talks too much is refused`() {
+    @Test func `that sends too many messages is refused`() {
         var collector = CollectorHarness.greeted()
         for _ in 0..<120 { collector.send(.heartbeat(Heartbeat())) }
         #expect(collector.takeRefusal() == nil)

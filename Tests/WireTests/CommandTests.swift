@@ -117,7 +117,7 @@ struct `A Command` {
         }
     }
 
-    @Test func `of a later version is unknown, and that can be answered`() throws {
+    @Test func `of a later version is decoded as unknown with its id`() throws {
         // Command (32) with id 7 and a field 20 inside.
         let bytes: [UInt8] = [0x82, 0x02, 5, 1 << 3, 7, 0xA2, 0x01, 0]
         #expect(
@@ -126,7 +126,7 @@ struct `A Command` {
     }
 }
 
-struct `An agent that is asked` {
+struct `An agent that receives a command` {
     private func flowing() -> AgentHarness {
         var agent = AgentHarness()
         agent.connect()
@@ -139,7 +139,7 @@ struct `An agent that is asked` {
         agent.sent.compactMap { if case .report(let report) = $0 { report } else { nil } }
     }
 
-    @Test func `does it and answers once`() {
+    @Test func `executes it and answers once`() {
         var agent = flowing()
         agent.receive(.command(Command(id: 7, source: 0, request: .keyframe)))
         #expect(agent.commands == [Command(id: 7, source: 0, request: .keyframe)])
@@ -158,7 +158,7 @@ struct `An agent that is asked` {
         #expect(agent.jpeg == [1, 2, 3])
     }
 
-    @Test func `obeys nobody who has not welcomed it`() {
+    @Test func `ignores it before a Welcome`() {
         var agent = AgentHarness()
         agent.connect()
         agent.receive(.command(Command(id: 7, source: 0, request: .keyframe)))
@@ -166,7 +166,7 @@ struct `An agent that is asked` {
         #expect(reports(agent).isEmpty)
     }
 
-    @Test func `says so when it does not know the command, or the source`() {
+    @Test func `answers with a failure if the command or the source is unknown`() {
         var agent = flowing()
         agent.receive(.command(Command(id: 1, source: 0, request: .unknown)))
         agent.receive(.command(Command(id: 2, source: 3, request: .status)))
@@ -177,7 +177,7 @@ struct `An agent that is asked` {
         #expect(failures == [.unknownCommand, .malformed])
     }
 
-    @Test func `takes eight commands, and no ninth until one is answered`() {
+    @Test func `accepts eight commands, and a ninth after an answer`() {
         var agent = flowing()
         for id in 1...9 as ClosedRange<UInt64> {
             agent.receive(.command(Command(id: id, source: 0, request: .status)))
@@ -191,7 +191,7 @@ struct `An agent that is asked` {
         #expect(agent.commands.count == 9)
     }
 
-    @Test func `answers a connection that is lost on no other`() {
+    @Test func `answers only on the connection of the command`() {
         var agent = flowing()
         agent.receive(.command(Command(id: 7, source: 0, request: .snapshot)))
         agent.perform(agent.link.disconnected(now: agent.now))
@@ -204,7 +204,7 @@ struct `An agent that is asked` {
     }
 }
 
-struct `A collector that passes commands on` {
+struct `A collector that forwards commands` {
     private func ask(
         _ collector: inout CollectorHarness, _ request: CommandRequest = .status,
         source: String = "camera1", ticket: UInt64 = 1
@@ -238,7 +238,7 @@ struct `A collector that passes commands on` {
         return nil
     }
 
-    @Test func `gives each answer to who asked, in any order`() {
+    @Test func `returns each answer to its request, in any order`() {
         var collector = CollectorHarness.greeted()
         ask(&collector, .keyframe, ticket: 11)
         ask(&collector, .status, ticket: 12)
@@ -258,13 +258,13 @@ struct `A collector that passes commands on` {
         #expect(collector.takeRefusal() == nil)
     }
 
-    @Test func `says that nobody sends the source`() {
+    @Test func `answers that a source is not connected`() {
         var collector = CollectorHarness.greeted()
         ask(&collector, source: "camera2")
         #expect(failure(reports(&collector)[1]) == .notConnected)
     }
 
-    @Test func `answers for agents that are older than commands`() {
+    @Test func `answers for agents without commands in their version`() {
         var hello = Fixtures.hello()
         hello.minor = 1
         var collector = CollectorHarness.greeted(hello: hello)
@@ -273,7 +273,7 @@ struct `A collector that passes commands on` {
         #expect(failure(reports(&collector)[1]) == .unknownCommand)
     }
 
-    @Test func `answers for agents that do not, after half a minute`() {
+    @Test func `answers for agents that do not answer within 30 seconds`() {
         var collector = CollectorHarness.greeted()
         ask(&collector)
         for _ in 0..<31 {
@@ -297,7 +297,7 @@ struct `A collector that passes commands on` {
         #expect(failure(reports(&collector)[5]) == .notConnected)
     }
 
-    @Test func `takes no answer from another agent`() {
+    @Test func `ignores an answer of another agent`() {
         var collector = CollectorHarness.greeted()
         collector.send(
             .hello(Fixtures.hello(spool: 2, agent: "box8", sources: ["camera2"])), from: 2)
@@ -308,7 +308,7 @@ struct `A collector that passes commands on` {
         #expect(reports(&collector).isEmpty)
     }
 
-    @Test func `asks no more than eight things at once`() {
+    @Test func `sends at most eight commands to an agent at once`() {
         var collector = CollectorHarness.greeted()
         for ticket in 1...9 as ClosedRange<UInt64> { ask(&collector, ticket: ticket) }
         #expect(commands(&collector).count == 8)

@@ -6,7 +6,7 @@ import Testing
 struct `Credit` {
     private let batch = Fixtures.run(sizes: [4 << 20])
 
-    @Test func `is little with the Welcome, and soon more`() {
+    @Test func `is small in the Welcome, and larger in the next Ack`() {
         var collector = CollectorHarness()
         collector.send(.hello(Fixtures.hello()))
         #expect(collector.takeState()?.creditLimitBytes == 2 << 20)
@@ -95,7 +95,7 @@ struct `Credit` {
         #expect(collector.takeState() == nil)
     }
 
-    @Test func `is less for who comes back while much is on its way to the disk`() {
+    @Test func `is reduced for a new connection while its data waits for the disk`() {
         var collector = CollectorHarness.greeted()
         collector.send(.samples(Fixtures.samples(first: 1, runs: [batch])))
         collector.send(.hello(Fixtures.hello()), from: 2)
@@ -123,7 +123,7 @@ struct `Credit` {
         #expect(refused)
     }
 
-    @Test func `does not come back for gaps before they are durable`() {
+    @Test func `is not returned for gaps before they are durable`() {
         var collector = CollectorHarness.greeted()
         var number: UInt64 = 0
         var refusal: Refusal?
@@ -140,7 +140,7 @@ struct `Credit` {
         #expect(collector.link.sources["camera1"]?.heldBytes == 0)
     }
 
-    @Test func `puts off who fills the memory with samples of a few bytes`() {
+    @Test func `limits an agent that sends many tiny samples`() {
         var collector = CollectorHarness.greeted()
         var first: UInt64 = 1
         var refusal: Refusal?
@@ -156,7 +156,7 @@ struct `Credit` {
         #expect(held <= (48 << 20) + 4_096 * 200)
     }
 
-    @Test func `is spent by what comes again, and comes back at once`() {
+    @Test func `is used by repeated records, and returned at once`() {
         var collector = CollectorHarness.greeted()
         collector.send(.samples(Fixtures.samples(first: 1, runs: [batch])))
         collector.link.released(whole, source: "camera1")

@@ -21,7 +21,7 @@ struct `An Enrol` {
         }
     }
 
-    @Test func `is handed on, and answered when it is done`() {
+    @Test func `is forwarded once, and answered when it is completed`() {
         var collector = CollectorHarness()
         collector.send(.enrol(Self.enrol), right: token)
         #expect(enrolments(&collector) == [.enrol(Self.peer, Self.enrol)])
@@ -52,7 +52,7 @@ struct `An Enrol` {
         #expect(collector.logs.first?.metadata["address"] == "10.0.0.1")
     }
 
-    @Test func `of a peer that has gone is forgotten`() {
+    @Test func `of a closed connection is not answered`() {
         var collector = CollectorHarness()
         collector.send(.enrol(Self.enrol), right: token)
         collector.perform(
@@ -63,7 +63,7 @@ struct `An Enrol` {
         #expect(collector.takeSent().isEmpty)
     }
 
-    @Test func `is good for nothing where no keys are used, or behind Hello`() {
+    @Test func `is refused without keys and after Hello`() {
         var collector = CollectorHarness()
         collector.send(.enrol(Self.enrol))
         #expect(collector.takeRefusal()?.reason == .enrolment)
@@ -74,7 +74,7 @@ struct `An Enrol` {
         #expect(enrolments(&collector).isEmpty)
     }
 
-    @Test func `is all that a one-time key allows`() {
+    @Test func `is the only message that a one-time key may send`() {
         var collector = CollectorHarness()
         collector.send(.hello(Fixtures.hello()), right: token)
         let refusal = collector.takeRefusal()
@@ -91,7 +91,7 @@ struct `An Enrol` {
         }
     }
 
-    @Test func `tells a stranger, and another age, before anything else`() throws {
+    @Test func `is refused for its magic or version before anything else`() throws {
         var message = Self.enrol.encoded()
         message.publicKey.removeAll()
         message.major = 2
@@ -100,7 +100,7 @@ struct `An Enrol` {
         #expect(throws: WireError.magic(1)) { try Enrol(decoding: message) }
     }
 
-    @Test func `is answered with names that can be ones, and not too many`() throws {
+    @Test func `is answered with valid names, and a limited number of them`() throws {
         let patterns = (0...WireLimits.patternsPerKey).compactMap { SourcePattern("c\($0)") }
         let long = Enrolled(name: "box", sources: patterns)
         #expect(

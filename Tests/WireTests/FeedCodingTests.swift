@@ -27,11 +27,11 @@ import Testing
         arguments: [
             .samples(samples), .status(Array("{}".utf8)), .event([7]), .unknown,
         ] as [FeedMessage])
-    func `what is sent is what is received`(message: FeedMessage) throws {
+    func `a message is the same after encoding and decoding`(message: FeedMessage) throws {
         #expect(try FeedMessage(decoding: message.encoded()) == message)
     }
 
-    @Test func `what is no message of a feed is refused, and nothing ends the program`() throws {
+    @Test func `invalid feed messages are refused, and no bytes trap`() throws {
         #expect(throws: WireError.self) { try FeedMessage(decoding: []) }
         #expect(throws: WireError.self) { try FeedMessage(decoding: [1, 2, 3]) }
         func refused(_ change: (inout FeedSamples) -> Void) -> Bool {

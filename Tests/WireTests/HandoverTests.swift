@@ -41,7 +41,7 @@ import Testing
         }
     }
 
-    @Test func `a lower term of a spool is refused with the higher one, whoever brings it`() {
+    @Test func `a Hello with a lower term is refused with the known term`() {
         var collector = CollectorHarness(
             archived: ArchivedRecords(persisted: 5, term: 4))
         collector.send(.hello(hello(term: 3)))
@@ -61,7 +61,7 @@ import Testing
         }
     }
 
-    @Test func `zero on one collector's clock is forgotten with its connection`() {
+    @Test func `the session clock is cleared on disconnect`() {
         var agent = AgentHarness()
         agent.connect()
         var welcome = Welcome(
@@ -98,7 +98,7 @@ import Testing
         #expect(collector.takeRefusal()?.reason == .sequence)
     }
 
-    @Test func `only agents with another collector are sent there, and their sources go on`() {
+    @Test func `only agents with another collector are sent elsewhere`() {
         var collector = CollectorHarness()
         collector.send(.hello(hello()), from: 1)
         collector.send(.hello(Fixtures.hello(spool: 2, sources: ["other"])), from: 2)
@@ -127,7 +127,7 @@ import Testing
         #expect(collector.takeRefusal(of: 4) == nil)
     }
 
-    @Test func `media in memory counts where its agent goes or has gone, not where it stays`() {
+    @Test func `unwritten media counts only for agents that leave or have left`() {
         var collector = CollectorHarness()
         collector.send(.hello(hello()), from: 1)
         collector.send(.hello(Fixtures.hello(spool: 2, sources: ["other"])), from: 2)
@@ -144,7 +144,7 @@ import Testing
         #expect(collector.link.unwrittenSources == 0)
     }
 
-    @Test func `an agent that has others and says that it has none is a last resort's`() {
+    @Test func `an agent without another usable collector is accepted while drained`() {
         for (mirrored, collectors, isReturned) in [
             (false, 2, true), (false, 1, false), (true, 2, false), (true, 3, true),
         ] as [(Bool, UInt32, Bool)] {
@@ -162,7 +162,7 @@ import Testing
         }
     }
 
-    @Test func `an agent that says its formats again is sent elsewhere, and has not come back`() {
+    @Test func `a repeated Hello is sent elsewhere, and its source has not returned`() {
         var collector = CollectorHarness()
         collector.send(.hello(hello()))
         _ = collector.takeEvents()
@@ -185,7 +185,7 @@ import Testing
         }
     }
 
-    @Test func `an agent is told to leave by what it may find elsewhere`() {
+    @Test func `an agent leaves a collector if another one may accept it`() {
         let reasons: [(RefusalReason, Bool)] = [
             (.elsewhere, true), (.version, true), (.unauthorized, true), (.stopping, false),
             (.unknownConnection, false),

@@ -386,7 +386,7 @@ struct LinkSimulation {
     }
 }
 
-struct `Through any trouble` {
+struct `A simulated connection with faults` {
     @Test(arguments: 0..<20 as Range<UInt64>)
     func `every sample arrives once and in order, or is accounted for`(seed: UInt64) {
         var simulation = LinkSimulation(seed: seed)
@@ -396,7 +396,7 @@ struct `Through any trouble` {
     }
 
     @Test(arguments: 0..<20 as Range<UInt64>)
-    func `the same while records wait for others, and those who watch come and go`(seed: UInt64) {
+    func `the same with gathered records and changing subscriptions`(seed: UInt64) {
         var simulation = LinkSimulation(seed: seed, gathers: true)
         simulation.run()
         #expect(simulation.breaks > 10 && simulation.crashes > 1, "seed \(seed)")

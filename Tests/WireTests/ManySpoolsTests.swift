@@ -5,7 +5,7 @@ import Testing
 
 /// A box that keeps many spools until release greets with each of them before the current one.
 @Suite struct ManySpoolsTests {
-    @Test func `what is not durable yet is known, however many spools came between`() {
+    @Test func `received records are remembered after many other spools of the source`() {
         var collector = CollectorHarness.greeted()
         collector.send(.samples(Fixtures.samples()))
         for spool in 2...12 as ClosedRange<UInt8> {

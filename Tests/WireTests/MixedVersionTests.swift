@@ -20,7 +20,7 @@ import Testing
         }
     }()
 
-    @Test func `the definition says since when each field is there`() throws {
+    @Test func `the definition states the version of each field`() throws {
         let history = try #require(Self.history)
         #expect(history.version(of: 4, in: "Hello") == 0)
         #expect(history.version(of: 11, in: "Hello") == 9)
@@ -31,7 +31,7 @@ import Testing
         #expect(history.versions.max() == WireLimits.minor)
     }
 
-    @Test func `what an earlier version does not have is left out, also inside`() throws {
+    @Test func `fields that an earlier version lacks are removed, also nested ones`() throws {
         let history = try #require(Self.history)
         var hello = Fixtures.hello()
         hello.term = 7

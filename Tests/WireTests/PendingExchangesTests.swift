@@ -31,7 +31,7 @@ import Testing
         #expect(pending.isEmpty)
     }
 
-    @Test func `stamps that nobody's clock has break nothing`() {
+    @Test func `exchanges with extreme timestamps do not trap`() {
         var pending = PendingExchanges()
         for number in 0..<200 {
             pending.add(

@@ -28,7 +28,7 @@ struct `Pauses before a reconnect` {
         #expect(Set(pauses).count > 50)
     }
 
-    @Test func `what is to be done at once is done at once`() {
+    @Test func `a pause of zero has no jitter`() {
         #expect(pauses(of: 0).allSatisfy { $0 == 0 })
     }
 

@@ -37,7 +37,7 @@ import Testing
         #expect(agent.link.memoryBytes == 0 && agent.link.unreleasedRecords == 0)
     }
 
-    @Test func `what is persisted is not sent again, and what another collector lacks is`() throws {
+    @Test func `records are sent again only to a collector that lacks them`() throws {
         var agent = AgentHarness()
         agent.connect()
         agent.welcome(released: 0)
@@ -143,8 +143,7 @@ import Testing
         #expect(agent.isFinished)
     }
 
-    @Test func `who sends a copy is done when it is persisted, and says so in its greeting`() throws
-    {
+    @Test func `an agent that sends copies ends when they are persisted`() throws {
         var agent = AgentHarness(forgetsAtPersisted: true)
         agent.connect()
         let greeting = try hello(of: &agent)
@@ -227,7 +226,7 @@ import Testing
         }
     }
 
-    @Test func `the answer to a clock probe says whose clock it is`() throws {
+    @Test func `the answer to a clock probe states the clock's epoch`() throws {
         let probe = WireMessage.clockProbe(ClockProbe(t1: 42)).encoded()
         let clock = EpochID(high: 0x8182_8384_8586_8788, low: 1)
         for seconds in [0, 300] as [UInt32] {

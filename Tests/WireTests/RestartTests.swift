@@ -3,12 +3,12 @@ import Testing
 @testable import Wire
 
 /// A killed and restarted collector's messages to an agent.
-struct `A collector that was started again` {
+struct `A restarted collector` {
     private func collector(persisted: UInt64, goodbye: UInt64? = nil) -> CollectorHarness {
         CollectorHarness(archived: ArchivedRecords(persisted: persisted, goodbye: goodbye))
     }
 
-    @Test func `takes the message of which it has a part on disk`() {
+    @Test func `accepts a message that is partly on disk if it is divided as before`() {
         var collector = collector(persisted: 2)
         collector.send(.hello(Fixtures.hello()))
         #expect(collector.takeState()?.persisted == 2)
@@ -22,7 +22,7 @@ struct `A collector that was started again` {
         #expect(collector.takeRefusal()?.reason == .sequence)
     }
 
-    @Test func `acknowledges what is on disk behind a hole when the hole is closed`() {
+    @Test func `acknowledges records on disk after a hole when the hole is filled`() {
         var collector = collector(persisted: 3)
         collector.send(.hello(Fixtures.hello()))
         collector.send(.samples(Fixtures.samples(first: 4)))
@@ -35,14 +35,14 @@ struct `A collector that was started again` {
         #expect(collector.takeState()?.persisted == 9)
     }
 
-    @Test func `only tells an agent whose goodbye is on disk that all is safe`() {
+    @Test func `states everything as persisted to an agent whose goodbye is on disk`() {
         var collector = collector(persisted: 9, goodbye: 9)
         collector.send(.hello(Fixtures.hello(firstSequence: 4)))
         #expect(collector.takeState()?.persisted == 9)
         #expect(collector.takeEvents().isEmpty)
     }
 
-    @Test func `opens a source that goes on behind its goodbye`() {
+    @Test func `opens a source that continues after its goodbye`() {
         var collector = collector(persisted: 9, goodbye: 9)
         collector.send(.hello(Fixtures.hello(firstSequence: 10)))
         guard case .opened(let source)? = collector.takeEvents().first else {
@@ -90,7 +90,7 @@ struct `A control message` {
         }
     }
 
-    @Test func `that is none is answered with what is wrong`() {
+    @Test func `that is invalid is refused with the reason`() {
         #expect(throws: ControlError.self) { try ControlRequest(decoding: [0xFF, 1, 2]) }
         // A message of the agents' protocol.
         let error = #expect(throws: ControlError.self) {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Wire
 
-struct `Records that nobody waits for` {
+struct `Records without subscribers` {
     private let interval = Int64(WireLimits.gatherMilliseconds) * 1_000_000
     private static let session = "2026-11-20T22-40-00.000Z"
 
@@ -68,7 +68,7 @@ struct `Records that nobody waits for` {
         #expect(agent.takeSequences() == [1...1, 2...2])
     }
 
-    @Test func `do not wait before a session has begun, nor where nobody could end the wait`() {
+    @Test func `are sent at once before a session, or to a collector without watching`() {
         for welcome in [welcome(session: ""), welcome(minor: WireLimits.watchMinor - 1)] {
             var agent = agent(welcome)
             agent.add()
@@ -84,7 +84,7 @@ struct `Records that nobody waits for` {
         #expect(agent.takeSequences() == [2...2])
     }
 
-    @Test func `are sent at once when somebody begins to watch, and until nobody does`() {
+    @Test func `are sent at once from the first subscription to the end of the last`() {
         var agent = agent(welcome())
         agent.add()
         agent.add()
@@ -100,7 +100,7 @@ struct `Records that nobody waits for` {
         #expect(agent.takeSequences() == [])
     }
 
-    @Test func `a wish ends with the connection, and the next Welcome says it again`() {
+    @Test func `are sent at once until the connection ends, and again after its Welcome`() {
         var agent = agent(welcome(watch: 50))
         agent.add()
         #expect(agent.takeSequences() == [1...1])
@@ -119,12 +119,14 @@ struct `Records that nobody waits for` {
     }
 
     @Test(arguments: [(1, 1), (33, 33), (77, 77), (100, 100), (.max, 100)] as [(UInt32, Int64)])
-    func `a wish is taken for the nearest that an agent follows`(wish: UInt32, taken: Int64) {
+    func `are sent at the subscribed interval, within the limits of agents`(
+        wish: UInt32, taken: Int64
+    ) {
         let agent = agent(welcome(watch: wish))
         #expect(agent.link.watchNanoseconds(of: 0) == taken * 1_000_000)
     }
 
-    @Test func `what was kept during an outage is sent with the Welcome`() {
+    @Test func `are sent with the Welcome if they were kept during an outage`() {
         var agent = AgentHarness(gathers: true)
         for _ in 0..<4 { agent.add() }
         agent.connect()
@@ -133,7 +135,7 @@ struct `Records that nobody waits for` {
         #expect(agent.takeSequences() == [1...1, 2...2, 3...3, 4...4])
     }
 
-    @Test func `anything that is not samples is sent at once, with what is before it`() {
+    @Test func `other records than samples are sent at once, with those before them`() {
         var agent = agent(welcome())
         agent.add()
         agent.perform(
@@ -147,7 +149,7 @@ struct `Records that nobody waits for` {
         #expect(agent.takeSequences() == [3...3, 4...4])
     }
 
-    @Test func `an agent that was not told to gather does not`() {
+    @Test func `are sent at once by an agent without gathering`() {
         var agent = AgentHarness()
         agent.connect()
         agent.receive(welcome())
@@ -167,7 +169,7 @@ struct `Agents that know the collector's clock` {
             t4: now + roundTrip, epoch: 1)
     }
 
-    @Test func `send at the same instants, if they have the same phase`() {
+    @Test func `send at the same instants if their phase is the same`() {
         let spool: SpoolID = Fixtures.identity(3)
         var instants: Set<Int64> = []
         for offset in [0, 123_456_789, -86_400_000_000_000] as [Int64] {
@@ -185,7 +187,7 @@ struct `Agents that know the collector's clock` {
     @Test(
         arguments: [(0, 20), (1, 1), (2, 2), (5, 5), (20, 20), (21, 20), (.max, 20)]
             as [(UInt32, Int)])
-    func `have as many instants as the collector says`(said: UInt32, count: Int) {
+    func `use the number of instants that the collector states`(said: UInt32, count: Int) {
         var instants: Set<Int64> = []
         for number in 0..<200 as Range<UInt64> {
             var random = SeededGenerator(seed: number)
@@ -196,7 +198,7 @@ struct `Agents that know the collector's clock` {
         #expect(instants == Set((0..<count).map { Int64($0) * interval / Int64(count) }))
     }
 
-    @Test func `wait for the instant that they chose, whatever the collector says then`() throws {
+    @Test func `keep the chosen instant if the number of instants changes`() throws {
         var random = SeededGenerator(seed: 1)
         var clock = CollectorClock(of: SpoolID(high: random.next(), low: random.next()))
         var schedule = SendSchedule(newest: 0)
@@ -213,7 +215,7 @@ struct `Agents that know the collector's clock` {
         #expect(schedule.dueNanoseconds.map { $0 % interval } == 0)
     }
 
-    @Test func `take what the last Ack says`() throws {
+    @Test func `use the number of instants of the last Ack`() throws {
         var agent = AgentHarness(gathers: true)
         agent.connect()
         let state = SourceState(
@@ -231,7 +233,7 @@ struct `Agents that know the collector's clock` {
         }
     }
 
-    @Test func `are spread over the interval, several to an instant`() {
+    @Test func `are distributed over the instants of the interval`() {
         var counts: [Int64: Int] = [:]
         for number in 0..<200 as Range<UInt64> {
             var random = SeededGenerator(seed: number)
@@ -242,7 +244,7 @@ struct `Agents that know the collector's clock` {
         #expect(counts.values.allSatisfy { $0 < 30 })
     }
 
-    @Test func `believe the quickest exchange, and for a minute`() {
+    @Test func `use the exchange with the shortest round trip of the last minute`() {
         var clock = CollectorClock(of: Fixtures.identity(1))
         let start: Int64 = 1_000_000_000_000
         clock.add(exchange(10_000_000, at: start, roundTrip: 200_000))
@@ -254,7 +256,7 @@ struct `Agents that know the collector's clock` {
     }
 
     @Test(arguments: [Int64.min, -1, 0, 1, .max], [Int64.min, -1, 0, 1, .max])
-    func `send within the interval whatever the collector's clock shows`(t2: Int64, t3: Int64) {
+    func `send within the interval at any clock of the collector`(t2: Int64, t3: Int64) {
         var clock = CollectorClock(of: Fixtures.identity(9))
         clock.add(ReportedExchange(t1: 5, t2: t2, t3: t3, t4: 9, epoch: 1))
         for now in [0, 1, 499_999_999, 86_400_000_000_000] as [Int64] {
@@ -264,7 +266,7 @@ struct `Agents that know the collector's clock` {
     }
 }
 
-struct `A collector that says where agents meet` {
+struct `A collector that states send instants` {
     /// The answer after these byte counts in successive seconds.
     private func count(_ seconds: [Int]) -> Int {
         var instants = SendInstants()
@@ -282,18 +284,18 @@ struct `A collector that says where agents meet` {
     }
 
     @Test(arguments: [(0, 1), (1, 1), (2, 2), (3, 5), (5, 5), (6, 10), (11, 20), (400, 20)])
-    func `has as few instants as keep each below the burst`(bursts: Int, expected: Int) {
+    func `states the fewest instants with less than a burst at each`(bursts: Int, expected: Int) {
         // Bytes of half a second.
         #expect(count(seconds(6, bytes: 2 * bursts * SendInstants.burstBytes)) == expected)
     }
 
-    @Test func `has all of them until it knows better`() {
+    @Test func `states all instants until it has measured`() {
         #expect(SendInstants().count == WireLimits.sendInstants)
         #expect(count(seconds(4, bytes: 0)) == WireLimits.sendInstants)
         #expect(count(seconds(5, bytes: 0)) == 1)
     }
 
-    @Test func `has more at once, and fewer after a while`() {
+    @Test func `increases the instants at once, and decreases them after a while`() {
         let burst = 2 * SendInstants.burstBytes
         let calm = seconds(5, bytes: burst)
         #expect(count(calm + [4 * burst]) == 5)
@@ -301,7 +303,7 @@ struct `A collector that says where agents meet` {
         #expect(count(calm + [4 * burst] + seconds(5, bytes: burst)) == 1)
     }
 
-    @Test func `takes the time that has passed for what it was`() {
+    @Test func `divides bytes by the time in which they came, also after a stall`() {
         var instants = SendInstants()
         instants.tick(now: 0)
         // A collector that stalled for ten seconds and then found ten seconds of bursts of four instants.
@@ -312,7 +314,7 @@ struct `A collector that says where agents meet` {
     }
 
     @Test(arguments: [90, 92, 100, 110] as [Int64])
-    func `counts as many halves of a second as have passed`(tick: Int64) {
+    func `measures per half second, at any length of ticks`(tick: Int64) {
         var instants = SendInstants()
         var now: Int64 = 0
         // Processed with the first tick after 450 ms: nine tenths of five bursts in each half second.
@@ -365,12 +367,12 @@ struct `Several records in one message` {
         #expect(groups([([0x8A, 0x02], 10), (samples, 1)]) == [0..<1, 1..<2])
     }
 
-    @Test func `are none for a collector that does not know them`() {
+    @Test func `are not sent to a collector that does not support them`() {
         #expect(
             groups([(samples, 10), (samples, 20)], takesSeveral: false) == [0..<1, 1..<2])
     }
 
-    @Test func `have a most of bytes and a most of records`() {
+    @Test func `have a maximum of bytes and of records`() {
         let half = WireLimits.messageBytes / 2
         #expect(
             groups([(samples, half), (samples, half), (samples, 1)]) == [0..<2, 2..<3])
@@ -384,7 +386,7 @@ struct `Several records in one message` {
 }
 
 struct `A collector whose sources are watched` {
-    @Test func `says so with the next tick, again in every Ack, and when nobody does any more`() {
+    @Test func `states it with the next tick and in every Ack, and its end too`() {
         var collector = CollectorHarness.greeted()
         collector.link.setWatch { $0 == "camera1" ? 50 : 0 }
         #expect(collector.takeState() == nil)
@@ -398,14 +400,14 @@ struct `A collector whose sources are watched` {
         #expect(collector.takeState()?.watchMilliseconds == 0)
     }
 
-    @Test func `says it in the Welcome, so that a reconnect changes nothing`() {
+    @Test func `states it in the Welcome, so that a reconnect changes nothing`() {
         var collector = CollectorHarness()
         collector.link.setWatch { _ in 33 }
         collector.send(.hello(Fixtures.hello()))
         #expect(collector.takeState()?.watchMilliseconds == 33)
     }
 
-    @Test func `says nothing to agents whose sources nobody watches`() {
+    @Test func `states nothing to agents without watched sources`() {
         var collector = CollectorHarness.greeted()
         collector.link.setWatch { $0 == "other" ? 50 : 0 }
         collector.tick()

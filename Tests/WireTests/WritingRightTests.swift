@@ -29,7 +29,7 @@ struct `A connection with a key` {
         #expect(right("camera1.preview").covers("camera1.preview"))
     }
 
-    @Test func `is refused when it claims another's source, whatever it calls itself`() {
+    @Test func `is refused for a source of another key, at any agent name`() {
         var collector = CollectorHarness()
         collector.send(
             .hello(Fixtures.hello(agent: "camera2", sources: ["camera1", "camera2"])),
@@ -88,7 +88,7 @@ struct `A connection with a key` {
         #expect(collector.takeRefusal(of: 2) == nil)
     }
 
-    @Test func `that waits for a source's holder is refused too`() {
+    @Test func `is also refused while it waits for a source's holder`() {
         var collector = CollectorHarness()
         collector.send(.hello(Fixtures.hello()), right: right("camera1"))
         collector.send(.hello(Fixtures.hello(spool: 2)), from: 2, right: right("camera1"))
@@ -101,7 +101,7 @@ struct `A connection with a key` {
         #expect(collector.link.claims.isEmpty)
     }
 
-    @Test func `whose refusals are past the rate is dismissed all the same`() {
+    @Test func `is dismissed even if refusals exceed their rate`() {
         var collector = CollectorHarness()
         for number in 0..<2_000 {
             collector.perform(
