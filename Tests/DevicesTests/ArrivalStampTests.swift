@@ -23,7 +23,7 @@ import Testing
         }
     }
 
-    @Test func `an arrival is as long ago as its stamp`() {
+    @Test func `an arrival is as long ago as its stamp states`() {
         #expect(
             ArrivalStamp.monotonicNanoseconds(Self.utc, reading: readings([(100, 100)]))
                 == Self.monotonic + 100)
@@ -37,7 +37,7 @@ import Testing
         #expect(arrival <= Self.monotonic + Int64(first + second))
     }
 
-    @Test func `of interrupted readings the quickest counts`() {
+    @Test func `of several interrupted clock readings, the quickest is used`() {
         let waits: [(Int64, Int64)] = [(0, 900_000), (0, 400_000), (300, 50)]
         #expect(
             ArrivalStamp.monotonicNanoseconds(Self.utc, reading: readings(waits))
@@ -45,7 +45,7 @@ import Testing
     }
 
     @Test(arguments: [0, -5_000_000_001, 4_000_000])
-    func `without a stamp that can be true, it arrives now`(later: Int64) {
+    func `an implausible stamp is replaced by the present`(later: Int64) {
         let stamp = later == 0 ? 0 : Self.utc + later
         #expect(
             ArrivalStamp.monotonicNanoseconds(stamp, reading: readings([(40, 40)]))

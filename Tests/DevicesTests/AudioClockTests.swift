@@ -93,7 +93,7 @@ import Testing
         #expect((1_000 * 960...1_020 * 960).contains(place))
     }
 
-    @Test func `a device that gives more than time has is found out`() {
+    @Test func `surplus frames are detected`() {
         var card = SimulatedAudioCard(seed: 5)
         var clock = AudioClock(sampleRate: 48_000)
         run(&card, &clock, seconds: 20) { _, _, _ in }
@@ -107,7 +107,7 @@ import Testing
         #expect(frames.allSatisfy { (-970 ... -950).contains($0) })
     }
 
-    @Test func `what an earlier clock has measured is known from the start`() {
+    @Test func `a new clock starts with the earlier one's rate`() {
         var card = SimulatedAudioCard(seed: 6)
         card.skewPPM = 800
         var clock = AudioClock(sampleRate: 48_000)

@@ -55,7 +55,7 @@ import Testing
                 == nil)
     }
 
-    @Test func `another of the same make in its socket is not it`() {
+    @Test func `another camera of the same model in its socket is not found`() {
         let address = CameraAddress(name: "first").found(
             camera("/dev/video0", identity(serial: "A1B2")))
         #expect(address.place(among: [camera("/dev/video0", identity(serial: "C3D4"))]) == nil)
@@ -71,7 +71,7 @@ import Testing
         #expect(CameraAddress(name: name).place(among: [one, two]) == 1)
     }
 
-    @Test func `the first is the first that can be used`() {
+    @Test func `'first' is the first usable camera`() {
         let broken = camera("/dev/video0", identity(), obstacle: "no permission")
         let whole = camera("/dev/video1", identity(bus: "usb-2"))
         #expect(CameraAddress(name: "first").place(among: [broken, whole]) == 1)
@@ -84,7 +84,7 @@ import Testing
         #expect(camera("/dev/video0", identity(), byID: ["usb-x"]).stableName == "usb-x")
     }
 
-    @Test func `without any camera there is advice`() {
+    @Test func `without any camera the error has advice`() {
         let error = DeviceError.noCamera("first", available: [])
         #expect(error.description.contains("this machine has no camera: plug one in"))
     }
@@ -131,7 +131,7 @@ import Testing
         #expect(CameraControl.name(from: "Pan (Absolute)") == "pan_absolute")
     }
 
-    @Test func `a device that this process has is not somebody else's`() {
+    @Test func `a device that this process holds is recognised as its own`() {
         let own = Holders.name(ofProcess: "self")
         #expect(own.hasSuffix("(process \(getpid()))"))
         #expect(DeviceError.soundDeviceBusy("hw:0", holder: own).isHeldHere)

@@ -58,7 +58,7 @@ import Testing
         #expect(choice.code == .yuyv && choice.rate == FrameRate(10) && !choice.isThinned)
     }
 
-    @Test func `what can be encoded where it lies comes before what has to be converted`() throws {
+    @Test func `a format that needs no conversion is preferred`() throws {
         let abilities = CameraAbilities(formats: [
             Self.format(.yuyv, Self.size(640, 360, 15)),
             Self.format(.nv12, Self.size(640, 360, 15)),
@@ -68,7 +68,7 @@ import Testing
         #expect(choice.reason.contains("encoded without conversion"))
     }
 
-    @Test func `pictures are left out when the camera has no rate as low as that`() throws {
+    @Test func `pictures are skipped if the camera's lowest rate is too high`() throws {
         let choice = try choose(Self.webcam, exactly(640, 480), rate: 20)
         #expect(choice.rate == FrameRate(30) && choice.recordedRate == FrameRate(20))
         #expect(choice.isThinned)
@@ -96,7 +96,7 @@ import Testing
         }
     }
 
-    @Test func `a level that is missing falls back, and says so`() throws {
+    @Test func `a missing level falls back to the next one, with a note`() throws {
         let slow = CameraAbilities(formats: [
             Self.format(.yuyv, Self.size(640, 480, 25), Self.size(1280, 720, 12))
         ])
@@ -133,7 +133,7 @@ import Testing
             CameraEncoderAbilities(bitrates: 1...5_000_000, keyframePictures: 1...30),
             "cannot be 60 pictures"
         ),
-    ]) func `why the camera's own H264 is not used is said`(
+    ]) func `the reason against the camera's own H264 is stated`(
         encoder: CameraEncoderAbilities, reason: String
     ) throws {
         var abilities = Self.webcam
@@ -163,13 +163,13 @@ import Testing
         }
     }
 
-    @Test func `a driver that does not say its rates is asked for the wish`() throws {
+    @Test func `for a driver without rates the requested rate is used`() throws {
         let silent = CameraAbilities(formats: [Self.format(.yuyv, Self.size(640, 480))])
         let choice = try choose(silent, exactly(640, 480), rate: 15)
         #expect(choice.rate == nil && choice.recordedRate == FrameRate(15) && !choice.isThinned)
     }
 
-    @Test func `what only a library could convert comes last`() throws {
+    @Test func `a format that only a library can convert is chosen last`() throws {
         let foreign = try #require(CameraPixelCode("PAC1"))
         let abilities = CameraAbilities(formats: [
             Self.format(foreign, Self.size(640, 480, 30)),

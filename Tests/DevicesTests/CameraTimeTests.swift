@@ -17,28 +17,28 @@ import Testing
         }
     }
 
-    @Test func `a count without a hole misses nothing`() {
+    @Test func `a continuous picture count reports no loss`() {
         #expect(missing([(0, 1), (1, 1), (2, 1)]) == [0, 0, 0])
     }
 
-    @Test func `a hole is as large as the count says`() {
+    @Test func `missing numbers are a loss of as many pictures`() {
         #expect(missing([(7, 1), (8, 1), (11, 3), (12, 1)]) == [0, 0, 2, 0])
     }
 
-    @Test func `a count that wraps goes on`() {
+    @Test func `a wrapped count is continuous`() {
         #expect(missing([(.max - 1, 1), (.max, 1), (0, 1), (1, 1)]) == [0, 0, 0, 0])
         #expect(missing([(.max - 1, 1), (1, 3)]) == [0, 2])
     }
 
-    @Test func `a count that jumps further than the time is none`() {
+    @Test func `a jump of the count beyond the elapsed time is not a loss`() {
         #expect(missing([(5, 1), (4_000_000, 1), (4_000_001, 1)]) == [0, 0, 0])
     }
 
-    @Test func `a count that begins anew is none for once`() {
+    @Test func `a count that restarts is not a loss`() {
         #expect(missing([(500, 1), (501, 1), (0, 1), (1, 1)]) == [0, 0, 0, 0])
     }
 
-    @Test func `of a driver that does not count, the times tell`() {
+    @Test func `without a count, losses follow from the times`() {
         #expect(missing([(0, 1), (0, 1), (0, 4), (0, 1)]) == [0, 0, 3, 0])
     }
 
@@ -115,7 +115,7 @@ import Testing
         #expect(moment == DriverStamps.Moment(nanoseconds: 10_060_000_000, isDriversOwn: true))
     }
 
-    @Test func `a stamp that nanoseconds have no room for is none`() {
+    @Test func `a driver's stamp out of range is ignored`() {
         #expect(DriverStamps.nanoseconds(seconds: .max, microseconds: 0) == nil)
         #expect(DriverStamps.nanoseconds(seconds: 9_223_372_036, microseconds: 999_999) == nil)
         #expect(DriverStamps.nanoseconds(seconds: 3, microseconds: 7) == 3_000_007_000)

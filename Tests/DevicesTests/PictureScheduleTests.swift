@@ -41,7 +41,7 @@ import Testing
         #expect(rate.pictures(inNanoseconds: 0) == 0)
     }
 
-    @Test func `who falls far behind goes on with the newest picture and learns of the gap`() {
+    @Test func `a painter far behind continues with the newest picture and gets the gap`() {
         var schedule = PictureSchedule(
             rate: FrameRate(10), startNanoseconds: 0, durationNanoseconds: 60_000_000_000)
         #expect(schedule.next(nowNanoseconds: 0) == .picture(number: 0, dueNanoseconds: 0))
@@ -54,7 +54,7 @@ import Testing
                 == .picture(number: 50, dueNanoseconds: 5_000_000_000))
     }
 
-    @Test func `a few pictures late is not late enough to leave any out`() {
+    @Test func `a small delay skips no picture`() {
         var schedule = PictureSchedule(
             rate: FrameRate(10), startNanoseconds: 0, durationNanoseconds: nil)
         for number in 0...PictureSchedule.usualBacklog {

@@ -16,7 +16,7 @@ import Testing
         "", "0a", String(repeating: "0a", count: 33), String(repeating: "0g", count: 32),
         String(repeating: "+a", count: 32), String(repeating: ":", count: 64),
     ])
-    func `what is no fingerprint is refused`(text: String) {
+    func `an invalid fingerprint is refused`(text: String) {
         #expect(CertificateFingerprint(parsing: text) == nil)
     }
 

@@ -60,7 +60,7 @@ import Testing
             ])
     }
 
-    @Test func `a camera speaks for its own address only`() throws {
+    @Test func `answers with another host's address are ignored`() throws {
         var probe = probe()
         let identifier = try identifier(probe.datagrams[0])
         probe.receive(
@@ -103,7 +103,7 @@ import Testing
         #expect(service.authority == "[fe80::1]:81", "other machines do not know the zone")
     }
 
-    @Test func `what answers another search is ignored`() throws {
+    @Test func `answers to another probe are ignored`() throws {
         var probe = probe()
         let own = try identifier(probe.datagrams[0])
         probe.receive(answer(to: "urn:uuid:00000000-0000-4000-8000-000000000000"), from: "10.0.0.7")

@@ -139,7 +139,7 @@ import Testing
         #expect(facts.clock != nil)
     }
 
-    @Test func `without a login the camera's wish is told`() throws {
+    @Test func `a camera that needs a login is reported with the option to set`() throws {
         var device = FakeDevice(login: .token)
         let facts = try examine(&device)
         #expect(facts.problem?.contains("--camera-login FILE") == true)
@@ -171,7 +171,7 @@ import Testing
         #expect(clock.verdict == .ahead)
     }
 
-    @Test func `something else than a camera is told`() throws {
+    @Test func `an answer of another kind of device is reported`() throws {
         var session = DeviceSession(
             service: try DeviceURL(deviceServiceOf: "10.0.0.1"), login: nil, agent: "test")
         let nonce = [UInt8](repeating: 0, count: 16)
@@ -188,7 +188,7 @@ import Testing
         #expect(!session.facts.isAnswered)
     }
 
-    @Test func `a camera that does not answer costs one question`() throws {
+    @Test func `a camera that does not answer is asked only once`() throws {
         var session = DeviceSession(
             service: try DeviceURL(deviceServiceOf: "10.0.0.1"), login: nil, agent: "test")
         let nonce = [UInt8](repeating: 0, count: 16)

@@ -35,7 +35,7 @@ import Testing
             + sizes.flatMap { [UInt8($0 >> 5), UInt8($0 << 3 & 255)] }
     }
 
-    @Test func `several packets of AAC in one are taken apart, each with its time`() {
+    @Test func `several access units in one packet are separated, each with its time`() {
         let own = units(items([(0, 1_000, headers([2, 3]) + [1, 2, 3, 4, 5])]))
         #expect(own.map(\.data) == [[1, 2], [3, 4, 5]])
         #expect(own.map(\.timestamp) == [1_000, 2_024])
@@ -46,13 +46,13 @@ import Testing
         #expect(own.map(\.timestamp) == [0, 1_920])
     }
 
-    @Test func `a packet of AAC in several is put together`() {
+    @Test func `an access unit in several packets is reassembled`() {
         let own = units(
             items([(0, 7, headers([5]) + [1, 2]), (1, 7, headers([5]) + [3, 4, 5])]))
         #expect(own.map(\.data) == [[1, 2, 3, 4, 5]])
     }
 
-    @Test func `of one with a missing part nothing is given, and the next is whole`() {
+    @Test func `an access unit with a missing fragment is dropped, the next is complete`() {
         let own = items([
             (0, 7, headers([5]) + [1, 2]), (2, 1_031, headers([1]) + [9]),
         ])
@@ -70,7 +70,7 @@ import Testing
             [0], [255, 255, 1], [0, 16, 0xFF, 0xF8, 1, 2], [0, 16, 0, 0, 1], [0, 0, 1],
             [0, 32, 0, 8, 0, 9, 1, 2],
         ] as [[UInt8]])
-    func `what contradicts the format is a hole`(bytes: [UInt8]) {
+    func `a payload that contradicts the format is a hole`(bytes: [UInt8]) {
         let own = items([(0, 0, bytes), (1, 1_024, headers([1]) + [9])])
         #expect(units(own).map(\.data) == [[9]])
     }

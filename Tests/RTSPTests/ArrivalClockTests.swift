@@ -44,7 +44,7 @@ import Testing
         #expect(zip(camera.results, camera.results.dropFirst()).allSatisfy { $0.time < $1.time })
     }
 
-    @Test func `a wrap of the stamps in the middle is none`() {
+    @Test func `a wrap of the timestamps changes nothing`() {
         var camera = Camera()
         camera.stamp = .max - 10 * 3_600
         for _ in 0..<100 { camera.send(delay: 20_000_000) }
@@ -174,7 +174,9 @@ import Testing
     }
 
     @Test(arguments: [-50, -90, -400])
-    func `stamps that go back are told from delay at any jitter`(milliseconds: Int64) {
+    func `a backward step of timestamps is distinguished from delay at any jitter`(
+        milliseconds: Int64
+    ) {
         for seed in 1...20 as ClosedRange<UInt64> {
             var random = Numbers(state: seed)
             var camera = Camera()
@@ -194,7 +196,7 @@ import Testing
 
     /// Stamps of a slow clock that nearly stand still make its rate great; then those far away are at the end of all times.
     @Test(arguments: [1, 90_000, .max] as [UInt32])
-    func `no stamps trap, at any clock rate`(clockRate: UInt32) {
+    func `no timestamps trap, at any clock rate`(clockRate: UInt32) {
         for seed in 1...40 as ClosedRange<UInt64> {
             var random = Numbers(state: seed)
             var clock = ArrivalClock(clockRate: clockRate)
@@ -232,7 +234,7 @@ import Testing
         #expect(errors.least == 20_000_000 && errors.greatest <= 30_000_000)
     }
 
-    @Test func `stamps that stood still while the camera paused are placed anew`() {
+    @Test func `timestamps that stop during a pause are mapped again`() {
         var camera = Camera()
         for _ in 0..<250 { camera.send(delay: 20_000_000) }
         camera.captured += 10 * Self.second
@@ -255,7 +257,7 @@ import Testing
         items.compactMap { if case .unit(let timed) = $0 { timed } else { nil } }
     }
 
-    @Test func `a group of pictures that comes at once is placed by its last one`() {
+    @Test func `a group of pictures that arrives at once ends at its arrival`() {
         var times = UnitTimes(clockRate: 90_000)
         let start = 100 * Self.second
         var own: [UnitTimes.Timed] = []

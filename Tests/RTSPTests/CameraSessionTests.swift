@@ -161,7 +161,7 @@ struct ScriptedCamera {
     }
 
     @Test(arguments: ["Session: 7\rX: y", "Session: 7\tx", "Session: ;timeout=4", "Session: é"])
-    func `a session whose name cannot be repeated ends`(_ header: String) throws {
+    func `a session identifier that cannot be sent back ends the session`(_ header: String) throws {
         var camera = try ScriptedCamera()
         camera.answer()
         camera.answer(body: ScriptedCamera.description)
@@ -186,7 +186,7 @@ struct ScriptedCamera {
                 ))
     }
 
-    @Test func `channels are those that the camera says, and others are passed over`() throws {
+    @Test func `only packets on the channels that the camera states are used`() throws {
         var camera = try ScriptedCamera()
         camera.answer()
         camera.answer(body: ScriptedCamera.description)
@@ -204,8 +204,7 @@ struct ScriptedCamera {
         #expect(camera.unitCount == 2)
     }
 
-    @Test func `a login is used when it is asked for, and again when it ends in the middle`() throws
-    {
+    @Test func `the login is used after a 401, and again after a 401 in the session`() throws {
         var camera = try ScriptedCamera(login: CameraLogin(user: "u", password: "p"))
         camera.answer(
             "401 Unauthorized",
@@ -250,7 +249,7 @@ struct ScriptedCamera {
         #expect(camera.method == "DESCRIBE" && camera.end == nil)
     }
 
-    @Test func `without a login, a camera that wants one says what to do`() throws {
+    @Test func `a camera that requires a login is refused with the option to set`() throws {
         var camera = try ScriptedCamera()
         camera.answer("401 Unauthorized", ["WWW-Authenticate: Digest realm=\"r\", nonce=\"one\""])
         #expect("\(try #require(camera.end))".contains("--camera-login FILE"))
@@ -296,7 +295,7 @@ struct ScriptedCamera {
         #expect("\(try #require(other.end))".contains("404 Not Found: check the path"))
     }
 
-    @Test func `a camera whose datagrams never arrive is left with the remedy`() throws {
+    @Test func `a UDP session without any packet ends with the remedy`() throws {
         var camera = try ScriptedCamera(transport: .udp)
         camera.answer()
         camera.answer(body: ScriptedCamera.description)
@@ -312,7 +311,7 @@ struct ScriptedCamera {
         #expect("\(try #require(camera.end))".contains("use --camera-transport tcp"))
     }
 
-    @Test func `a redirection names another place`() throws {
+    @Test func `a redirection ends the session with the new URL`() throws {
         var camera = try ScriptedCamera()
         camera.answer()
         camera.answer("302 Moved", ["Location: rtsp://other:8554/x"])
@@ -326,7 +325,7 @@ struct ScriptedCamera {
         }
     }
 
-    @Test func `a camera that takes one track at a time is played so`() throws {
+    @Test func `a camera that plays one track at a time gets a PLAY for each`() throws {
         var camera = try ScriptedCamera()
         camera.answer()
         camera.answer(
@@ -345,15 +344,13 @@ struct ScriptedCamera {
         #expect(camera.outputs.contains(.playing) && camera.end == nil)
     }
 
-    @Test func `a camera that does not know OPTIONS is described all the same`() throws {
+    @Test func `a camera that does not implement OPTIONS is sent DESCRIBE`() throws {
         var camera = try ScriptedCamera()
         camera.answer("501 Not Implemented")
         #expect(camera.method == "DESCRIBE")
     }
 
-    @Test func `an answer without CSeq is that to the last request, one with another is none`()
-        throws
-    {
+    @Test func `a response without CSeq answers the last request, others must match`() throws {
         var camera = try ScriptedCamera()
         camera.answer(sequence: "77")
         #expect(camera.method == "OPTIONS")
@@ -401,7 +398,7 @@ struct ScriptedCamera {
         #expect(camera.end == .silent("it has sent nothing for 10 s"))
     }
 
-    @Test func `a camera that falls silent and does not answer is left after six seconds`() throws {
+    @Test func `a silent camera that does not answer is closed after six seconds`() throws {
         var camera = try ScriptedCamera()
         camera.open()
         camera.packet(0)
@@ -411,7 +408,7 @@ struct ScriptedCamera {
         #expect(camera.end == .silent("it sends nothing, and does not answer"))
     }
 
-    @Test func `a camera that pauses, and goes on, is not left`() throws {
+    @Test func `a camera that pauses and continues is not closed`() throws {
         var camera = try ScriptedCamera()
         camera.open()
         camera.packet(0)
@@ -425,9 +422,7 @@ struct ScriptedCamera {
     }
 
     @Test
-    func `a camera that sends another payload type than it describes is left with both types`()
-        throws
-    {
+    func `a payload type other than described ends the session with both types`() throws {
         var own = try ScriptedCamera()
         own.open()
         for number in 0..<30 as Range<UInt16> where own.end == nil {
@@ -476,7 +471,7 @@ struct ScriptedCamera {
         #expect(own.end == nil && own.unitCount > 15)
     }
 
-    @Test func `a keep-alive that is never answered is nothing while pictures come`() throws {
+    @Test func `unanswered keep-alives do not end a session while pictures arrive`() throws {
         var camera = try ScriptedCamera()
         camera.open()
         for sequence in 0..<120 as Range<UInt16> {
@@ -487,7 +482,7 @@ struct ScriptedCamera {
         #expect(camera.method == "GET_PARAMETER")
     }
 
-    @Test func `a session that has expired at the camera is over`() throws {
+    @Test func `a session that has expired at the camera ends`() throws {
         var camera = try ScriptedCamera()
         camera.open()
         camera.packet(0)
@@ -496,7 +491,7 @@ struct ScriptedCamera {
         #expect(camera.end == .closed("its session has expired"))
     }
 
-    @Test func `a goodbye of the pictures ends the session, with the last one`() throws {
+    @Test func `a BYE for the video ends the session after the last picture`() throws {
         var camera = try ScriptedCamera()
         camera.open()
         camera.packet(0)
@@ -519,7 +514,7 @@ struct ScriptedCamera {
         #expect(camera.request == ["RTSP/1.0 501 Not Implemented", "CSeq: 5"])
     }
 
-    @Test func `leaving says TEARDOWN, and does not wait for ever`() throws {
+    @Test func `stopping sends TEARDOWN and waits for a limited time`() throws {
         var camera = try ScriptedCamera()
         camera.open()
         camera.session.stop(now: 0)
@@ -532,7 +527,7 @@ struct ScriptedCamera {
         #expect(other.end == .stopped)
     }
 
-    @Test func `over UDP ports are told, and reports go to the camera's`() throws {
+    @Test func `over UDP ports are stated, and reports go to the camera's ports`() throws {
         var camera = try ScriptedCamera(transport: .udp)
         camera.answer()
         camera.answer(body: ScriptedCamera.description)
@@ -572,7 +567,7 @@ struct ScriptedCamera {
         #expect(!hasHole)
     }
 
-    @Test func `bytes that are no RTSP end the session`() throws {
+    @Test func `bytes that are not RTSP end the session`() throws {
         var camera = try ScriptedCamera()
         camera.session.received([0xFF, 1, 2], arrivalNanoseconds: 0)
         camera.collect()

@@ -14,7 +14,7 @@ import Testing
         ("MD5", "8ca523f5e9506fed4657c9700eebdbec"),
         ("SHA-256", "753927fa0e85d155564e2e272a28d1802ca10daf4496794697cf8db5856cb6c1"),
     ])
-    func `answers are those of the standard's example`(algorithm: String, expected: String) throws {
+    func `responses equal the RFC's examples`(algorithm: String, expected: String) throws {
         let offers = AuthenticationChallenge.offers(in: [
             """
             Digest realm="http-auth@example.org", qop="auth, auth-int", algorithm=\(algorithm), \
@@ -54,7 +54,7 @@ import Testing
             "Basic realm=\"r\", Digest realm=\"r\", nonce=\"b\", algorithm=SHA-256, Digest realm=\"r\", nonce=\"a\""
         ],
     ])
-    func `of several offers the strongest is taken, in any order`(headers: [String]) throws {
+    func `the strongest of several challenges is used, in any order`(headers: [String]) throws {
         let own = try #require(
             DigestAuthenticator(
                 AuthenticationChallenge.offers(in: headers), login: Self.login, clientNonce: "0"))
@@ -82,7 +82,7 @@ import Testing
         #expect(refusal.contains(reason) && !refusal.contains("\n"))
     }
 
-    @Test func `an empty qop is that of the old digest`() throws {
+    @Test func `an empty qop is answered without qop`() throws {
         let offers = AuthenticationChallenge.offers(in: [
             "Digest realm=\"r\", nonce=\"a\", qop=\"\""
         ])

@@ -90,14 +90,14 @@ import Testing
         #expect(own.holes.isEmpty)
     }
 
-    @Test func `once the marker has been right, a picture is given at its marker`() {
+    @Test func `after a correct marker, pictures are output at their marker`() {
         var own = Sender()
         own.warmUp()
         own.send(Self.picture, at: 100, marker: true)
         #expect(own.units == [[Self.picture]])
     }
 
-    @Test func `a marker bit on parameter sets and messages ends nothing`() {
+    @Test func `a marker bit on parameter sets and SEI does not end an access unit`() {
         var own = Sender()
         own.warmUp()
         own.send(Self.sps, at: 100, marker: true)
@@ -107,7 +107,7 @@ import Testing
         #expect(own.units == [[Self.sps, Self.pps, Self.sei, Self.idr]])
     }
 
-    @Test func `a marker bit on every slice of a picture ends nothing`() {
+    @Test func `a marker bit on every slice does not divide pictures`() {
         var own = Sender()
         for timestamp in 0..<20 as Range<UInt32> {
             own.send(Self.picture, at: timestamp, marker: true)
@@ -118,7 +118,7 @@ import Testing
         #expect(own.holes.isEmpty)
     }
 
-    @Test func `a marker bit on every slice of a later keyframe costs that keyframe, once`() {
+    @Test func `a marker bit on every slice of later keyframes costs only the first of them`() {
         var own = Sender()
         own.warmUp()
         for keyframe in 0..<3 as Range<UInt32> {
@@ -209,7 +209,7 @@ import Testing
         #expect(own.units.count == 19)
     }
 
-    @Test func `two pictures with one timestamp are two`() {
+    @Test func `two marked pictures with one timestamp are separate units`() {
         var own = Sender()
         own.send(Self.idr, at: 0, marker: true)
         own.send(Self.picture, at: 0, marker: true)
@@ -238,7 +238,7 @@ import Testing
     }
 
     @Test(arguments: [1, 2] as [UInt32])
-    func `pictures with one timestamp and no marker are two`(slices: UInt32) {
+    func `two unmarked pictures with one timestamp are separate units`(slices: UInt32) {
         var own = Sender()
         let pictures = (0..<6 as Range<UInt32>).map { Self.repeated($0, slices: slices) }
         for set in Self.sets(Self.frames) { own.send(set, at: 0) }
@@ -269,7 +269,7 @@ import Testing
         #expect(own.units == [before + Self.repeated(0), before + Self.repeated(1)])
     }
 
-    @Test func `of two fragmented pictures with one timestamp each has its own packets`() {
+    @Test func `two fragmented pictures with one timestamp have their own packet numbers`() {
         var own = Sender()
         let long = H264Writer.Picture(.intra, number: 1, order: 2).slices(Self.frames)[0]
         for set in Self.sets(Self.frames) { own.send(set, at: 0) }
@@ -286,7 +286,7 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func `two fields of a frame with one timestamp stay one`(isDelimited: Bool) {
+    func `two fields of a frame with one timestamp are one unit`(isDelimited: Bool) {
         var own = Sender()
         var sent: [[[UInt8]]] = []
         for number in 0..<4 as Range<UInt32> {
@@ -306,7 +306,7 @@ import Testing
         #expect(own.holes.isEmpty)
     }
 
-    @Test func `two frames of fields with one timestamp are two`() {
+    @Test func `two frames of fields with one timestamp are separate units`() {
         var own = Sender()
         for set in Self.sets(Self.fields) { own.send(set, at: 0) }
         var sent: [[[UInt8]]] = []
@@ -404,7 +404,7 @@ import Testing
         #expect(!own.holes[0].isHarmless)
     }
 
-    @Test func `of a picture that no other refers to, only itself is lost`() {
+    @Test func `a loss in a picture that is not a reference drops only this picture`() {
         var own = Sender()
         own.send(Self.idr, at: 0)
         own.send(Self.disposable, at: 1)
@@ -416,7 +416,7 @@ import Testing
         #expect(own.holes.map(\.isHarmless) == [true])
     }
 
-    @Test func `packets missing between pictures are a hole between them`() {
+    @Test func `packets lost between two pictures are a hole between them`() {
         var own = Sender()
         own.warmUp()
         own.send(Self.picture, at: 100, marker: true)

@@ -80,7 +80,7 @@ import Testing
         #expect(own.holes.isEmpty)
     }
 
-    @Test func `a picture with a lost fragment is a hole, and no picture is believed unneeded`() {
+    @Test func `a picture with a lost fragment is a hole that affects later pictures`() {
         var own = Sender()
         let fragments = Self.fragments(Self.idr, of: 5)
         own.send(fragments[0], at: 0)
@@ -110,7 +110,7 @@ import Testing
         #expect(own.units.dropFirst(9).allSatisfy { $0 == cut })
     }
 
-    @Test func `packets that end early are holes, and reserved types are ignored`() {
+    @Test func `truncated packets are holes, and reserved types are ignored`() {
         var own = Sender()
         own.send([48 << 1, 1, 0], at: 0)
         own.send([49 << 1, 1], at: 3_000)
@@ -121,7 +121,7 @@ import Testing
         #expect(own.holes.count == 2)
     }
 
-    @Test func `a description has the sets of all kinds, or none`() throws {
+    @Test func `parameter sets of fmtp are used only if all three kinds are there`() throws {
         func track(_ parameters: String) throws -> CameraTrackDescription.Coding {
             let text =
                 "v=0\r\nm=video 0 RTP/AVP 96\r\na=rtpmap:96 H265/90000\r\na=fmtp:96 \(parameters)\r\n"

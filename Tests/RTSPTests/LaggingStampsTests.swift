@@ -166,7 +166,7 @@ import Testing
     }
 
     @Test(arguments: [3, 6, 3_600] as [Int64])
-    func `timestamps that stood still while the camera paused`(seconds: Int64) {
+    func `timestamps that stop during a pause of the camera are corrected`(seconds: Int64) {
         let run = run(
             shots(600, distance: { $0 == 200 ? seconds * Self.second : 40_000_000 }) { index, _ in
                 Int64(index) * 3_600
@@ -178,7 +178,7 @@ import Testing
     }
 
     @Test(arguments: [-600, -800, -300] as [Int64])
-    func `timestamps of a variable frame rate that are set back`(milliseconds: Int64) {
+    func `a backward step of a variable frame rate's timestamps is corrected`(milliseconds: Int64) {
         var random = Numbers(state: 4)
         let run = run(
             shots(
@@ -191,7 +191,7 @@ import Testing
         #expect(run.errors().upperBound < 60)
     }
 
-    @Test func `a variable frame rate whose timestamps stand still for a moment`() {
+    @Test func `timestamps of a variable frame rate that stop for a moment are corrected`() {
         var random = Numbers(state: 5)
         let run = run(
             shots(
@@ -206,7 +206,7 @@ import Testing
         #expect(run.errors().upperBound < 60)
     }
 
-    @Test func `timestamps that begin anew while late pictures are held`() {
+    @Test func `a new timestamp sequence is followed while late pictures are held`() {
         let run = run(
             shots(600, distance: { $0 == 200 ? 1_040_000_000 : 40_000_000 }) { index, _ in
                 Int64(index) * 3_600 + (index > 210 ? 3_600 * 90_000 : 0)
@@ -219,7 +219,7 @@ import Testing
     }
 
     @Test(arguments: [0, 2])
-    func `timestamps of reordered pictures that are set back`(depth: Int) {
+    func `a backward step of reordered pictures' timestamps is corrected`(depth: Int) {
         let run = run(reordered(750) { $0 >= 200 ? -54_000 : 0 }, depth: depth)
         expectBounds(run, 750)
         #expect(run.errors().lowerBound >= 0, "\(run.errors())")
@@ -231,7 +231,7 @@ import Testing
             "\(depths[50..<150].max() ?? 0) \(depths.suffix(100).max() ?? 0)")
     }
 
-    @Test func `timestamps of reordered pictures that stood still while the camera paused`() {
+    @Test func `timestamps of reordered pictures that stop during a pause are corrected`() {
         let run = run(
             reordered(600, pause: { $0 > 198 ? 4 * Self.second : 0 }) { _ in 0 }, depth: 2)
         expectBounds(run, 600)
@@ -244,7 +244,9 @@ import Testing
     @Test(
         arguments: [(15, 3_000), (12, 3_600), (25, 320), (5, 9_000), (25, 2_700)]
             as [(Int64, Int64)])
-    func `timestamps that run slower than stated`(rate: Int64, ticks: Int64) {
+    func `timestamps that run slower than stated are corrected, with one finding`(
+        rate: Int64, ticks: Int64
+    ) {
         let run = run(
             shots(Int(rate) * 40, distance: { _ in Self.second / rate }) { index, _ in
                 Int64(index) * ticks
@@ -290,7 +292,7 @@ import Testing
         #expect(run.findings.allSatisfy { $0.steps == 0 && $0.strayStamps == 0 })
     }
 
-    @Test func `pictures dropped at random by an encoder that counts the others`() {
+    @Test func `timestamps that count only encoded pictures are corrected if others are dropped`() {
         var random = Numbers(state: 9)
         let run = run(
             shots(
@@ -346,7 +348,7 @@ import Testing
     // MARK: Networks
 
     @Test(arguments: [500, 1_000, 2_500] as [Int64], [100, 5, 2] as [Int64])
-    func `a network that stands still and catches up is no lag`(
+    func `a network stall that is caught up is not taken for a lag`(
         milliseconds: Int64, speed: Int64
     ) {
         // Everything that was held arrives, 1/speed of a second for each second.
@@ -368,7 +370,7 @@ import Testing
     }
 
     @Test(arguments: 1...10 as ClosedRange<UInt64>)
-    func `bursts of delay are no lags`(seed: UInt64) {
+    func `bursts of delay are not taken for a lag`(seed: UInt64) {
         var random = Numbers(state: seed)
         // Every few seconds, packets are late by up to 2.5 s, and come back to the usual delay within a second.
         var bursts: [(at: Int64, by: Int64)] = []
@@ -436,7 +438,7 @@ import Testing
         #expect(run.errors(23_000).upperBound < 30)
     }
 
-    @Test func `a pause with timestamps that go on holds nothing`() {
+    @Test func `pictures after a pause with continuous timestamps are not held`() {
         let run = run(
             shots(600, distance: { $0 == 200 ? 6 * Self.second : 40_000_000 }) { _, passed in
                 passed * 9 / 100_000

@@ -32,7 +32,7 @@ import Testing
             [0x8F, 96, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], [0x90, 96, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
             [0xA0, 96, 0, 0, 0, 0, 0, 0, 0, 0, 0, 255],
         ] as [[UInt8]])
-    func `what is no packet is refused`(bytes: [UInt8]) {
+    func `bytes that are not an RTP packet are refused`(bytes: [UInt8]) {
         #expect(throws: RTSPError.self) { try RTPPacket(parsing: bytes) }
     }
 
@@ -84,7 +84,7 @@ import Testing
         ordered.map(\.packet.sequence)
     }
 
-    @Test func `over TCP a hole is one at once, over the wrap too`() {
+    @Test func `over TCP a missing number is a loss at once, also across the wrap`() {
         var window = PacketWindow(waitNanoseconds: 0)
         #expect(window.add(packet(65_534), arrivalNanoseconds: 0).map(\.loss) == [nil])
         let next = window.add(packet(2), arrivalNanoseconds: 1)
@@ -103,7 +103,7 @@ import Testing
         #expect(window.deadlineNanoseconds == nil)
     }
 
-    @Test func `a hole is waited for, and then told`() throws {
+    @Test func `a missing packet is waited for, then reported as lost`() throws {
         var window = PacketWindow(waitNanoseconds: 100)
         _ = window.add(packet(10), arrivalNanoseconds: 0)
         #expect(window.add(packet(12), arrivalNanoseconds: 5).isEmpty)
@@ -116,7 +116,7 @@ import Testing
         #expect(window.unused == 1)
     }
 
-    @Test func `what waits behind a hole is bounded`() {
+    @Test func `the packets that wait behind a missing one are bounded`() {
         var window = PacketWindow(waitNanoseconds: .max / 2)
         _ = window.add(packet(0), arrivalNanoseconds: 0)
         var given = 0
@@ -126,7 +126,7 @@ import Testing
         #expect(given == 1_999)
     }
 
-    @Test func `one stray packet moves nothing, two in a row are a new count`() {
+    @Test func `one stray packet is dropped, two consecutive ones are a restart`() {
         var window = PacketWindow(waitNanoseconds: 0)
         _ = window.add(packet(10), arrivalNanoseconds: 0)
         #expect(window.add(packet(30_000), arrivalNanoseconds: 1).isEmpty)

@@ -3,7 +3,7 @@ import Testing
 @testable import RTSP
 
 @Suite struct RTSPURLTests {
-    @Test func `an address is taken apart`() throws {
+    @Test func `a URL is parsed into host, port and path`() throws {
         let url = try RTSPURL(parsing: "rtsp://10.0.0.7:8554/live/main?channel=1")
         #expect(url.host == "10.0.0.7")
         #expect(url.port == 8_554)
@@ -35,7 +35,7 @@ import Testing
         "rtsp://camera:0/", "rtsp://camera:99999/",
         "rtsp://cam era/", "rtsp://[fe80::1/", "rtsp://[::1]x/",
     ])
-    func `what is no address of a camera is refused`(text: String) {
+    func `an invalid camera URL is refused`(text: String) {
         #expect(throws: RTSPError.self) { try RTSPURL(parsing: text) }
     }
 
@@ -55,14 +55,14 @@ import Testing
         #expect(xm.summary == "rtsp://camera/…")
     }
 
-    @Test func `a Content-Base without scheme is no base`() throws {
+    @Test func `a Content-Base without a scheme is ignored`() throws {
         let url = try RTSPURL(parsing: "rtsp://camera/live")
         #expect(
             url.resolve(control: "trackID=1", base: "192.168.1.5/live/")
                 == "rtsp://camera/live/trackID=1")
     }
 
-    @Test func `controls are joined to their base as cameras mean it`() throws {
+    @Test func `controls are resolved against their base as cameras expect`() throws {
         let url = try RTSPURL(parsing: "rtsp://camera/live")
         #expect(url.resolve(control: nil, base: nil) == "rtsp://camera/live")
         #expect(url.resolve(control: "*", base: "rtsp://camera/live/") == "rtsp://camera/live/")

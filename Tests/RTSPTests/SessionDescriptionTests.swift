@@ -44,7 +44,7 @@ import Testing
                             sizeBits: 13, indexBits: 3, indexDeltaBits: 3))))
     }
 
-    @Test func `a bad clock rate in rtpmap is not believed`() throws {
+    @Test func `an invalid clock rate in rtpmap is replaced by the codec's`() throws {
         #expect(try track("m=video 0 RTP/AVP 96", "a=rtpmap:96 H264/0").clockRate == 90_000)
         #expect(try track("m=video 0 RTP/AVP 96", "a=rtpmap:96 H264/1000").clockRate == 90_000)
         let audio = try track(
@@ -60,7 +60,8 @@ import Testing
     }
 
     @Test(arguments: ["", "Z00=", "%%%%,aO48gA==", "AAAAAQ==,AAAAAQ=="])
-    func `broken sprop-parameter-sets leave it to the pictures`(sets: String) throws {
+    func `invalid sprop-parameter-sets are ignored, in favour of in-band sets`(sets: String) throws
+    {
         let own = try track(
             "m=video 0 RTP/AVP 96", "a=rtpmap:96 H264/90000",
             "a=fmtp:96 sprop-parameter-sets=\(sets)")
@@ -78,7 +79,7 @@ import Testing
         #expect(own.coding == .video(.h264, format))
     }
 
-    @Test func `a camera of another codec is told what is recorded`() throws {
+    @Test func `an unsupported codec is refused with the supported ones`() throws {
         let error = #expect(throws: RTSPError.self) {
             try track("m=video 0 RTP/AVP 96", "a=rtpmap:96 VP9/90000")
         }
@@ -183,7 +184,7 @@ import Testing
         #expect("\(try #require(error))".contains("?enableSrtp"))
     }
 
-    @Test func `of several audio tracks the one that needs no transcoding is preferred`() throws {
+    @Test func `of several audio tracks, one that needs no transcoding is preferred`() throws {
         let aac = """
             m=audio 0 RTP/AVP 97
             a=rtpmap:97 mpeg4-generic/48000/2

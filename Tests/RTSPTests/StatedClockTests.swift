@@ -65,7 +65,7 @@ import Testing
         #expect(time >= hour && time <= hour + 12_000_001)
     }
 
-    @Test func `a clock that was never set, and is set later`() {
+    @Test func `a camera's clock that is set later has two findings`() {
         let own = findings { $0 < 1_800_000_000_000 ? -Self.start : 0 }
         #expect(own == [.neverSet, .right])
         var clock = StatedClock()
@@ -97,7 +97,7 @@ import Testing
         #expect(findings { $0 / Self.interval % 7 < 2 ? -700_000_000 : 0 } == [])
     }
 
-    @Test func `findings are words behind "the camera's clock"`() {
+    @Test func `findings complete a sentence about the camera's clock`() {
         #expect(
             StatedClock.Finding.ahead(nanoseconds: 3_600_000_000_000).description
                 == "is ahead by at least 3600 s")

@@ -36,7 +36,7 @@ import Testing
         "<a", "< a></a>", "<a>x</a>y", "<a><</a>", "<>", "<a></a", "<!-- x", "<a b></a>",
         "<a b=c></a>", "<a b='<'></a>", "<a b='&c;'></a>", "<a =\"b\"/>", "<a / >",
     ])
-    func `what is not well formed is refused`(_ text: String) {
+    func `a document that is not well-formed is refused`(_ text: String) {
         #expect(parse(text) == nil)
     }
 
@@ -57,7 +57,7 @@ import Testing
         #expect(root.descendant("d", "f", "e") == nil)
     }
 
-    @Test func `what is too much is refused`() {
+    @Test func `a document above a limit is refused`() {
         let deep = { (levels: Int) in
             String(repeating: "<a>", count: levels) + String(repeating: "</a>", count: levels)
         }
