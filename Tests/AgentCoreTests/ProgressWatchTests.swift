@@ -2,7 +2,7 @@ import Testing
 
 @testable import AgentCore
 
-struct `What an agent says of itself` {
+struct `The status line of an agent` {
     private static let second: Int64 = 1_000_000_000
 
     private func progress(pictures: UInt64, turns: UInt64 = 0) -> AgentProgress {
@@ -14,7 +14,7 @@ struct `What an agent says of itself` {
         return progress
     }
 
-    @Test func `is what it captures, and where that goes`() {
+    @Test func `states its rate and destination`() {
         var watch = ProgressWatch()
         #expect(
             watch.look(progress(pictures: 0), now: 0).line
@@ -31,7 +31,7 @@ struct `What an agent says of itself` {
                 + "box; 3 samples lost so far")
     }
 
-    @Test func `names what is missing, and why`() {
+    @Test func `states what is missing, with the reason`() {
         var watch = ProgressWatch()
         _ = watch.look(progress(pictures: 10), now: 0)
         var gone = progress(pictures: 10)
@@ -56,7 +56,7 @@ struct `What an agent says of itself` {
                 "stage: capture stopped by a command; "))
     }
 
-    @Test func `is nothing as soon as one of its threads hangs`() {
+    @Test func `reports a thread that hangs`() {
         var watch = ProgressWatch()
         let patience = ProgressWatch.patienceNanoseconds
         _ = watch.look(progress(pictures: 0), now: 0)

@@ -69,12 +69,12 @@ import Wire
         #expect(burst([(millisecond / 4, millisecond / 4)]) == 36)
     }
 
-    @Test func `the burst does not go on where a slow link has nothing better to give`() {
+    @Test func `the burst ends on a slow link whose bound does not improve`() {
         #expect(burst([(10 * millisecond, 10 * millisecond)]) == 1_020)
     }
 
     @Test
-    func `the burst goes on as long as a slow link's bound gets smaller, three seconds at most`() {
+    func `the burst continues while a slow link's bound improves, for up to three seconds`() {
         // Every hundred milliseconds a way is a tenth quicker than ever.
         var there = 20.0 * Double(millisecond)
         let improving = (0..<300).map { number -> (there: Int64, back: Int64) in
@@ -106,7 +106,7 @@ import Wire
         #expect(prober.isBurstOver(now: 1_005 * millisecond))
     }
 
-    @Test func `an answer that nobody asked for is none`() {
+    @Test func `a reply without a probe, or a repeated reply, is ignored`() {
         var prober = ClockProber(epoch: 1, now: 0)
         let probe = prober.probe(now: 0)
         #expect(probe != nil)

@@ -7,7 +7,7 @@ import Testing
     private static let second: Int64 = 1_000_000_000
     private let endpoint = "tcp://server:5550"
 
-    @Test func `a connection on which nobody greets is a collector that hangs`() {
+    @Test func `a collector that accepts connections and never greets is reported as hanging`() {
         var watch = GreetingWatch()
         _ = watch.follow(.connected(endpoint: endpoint), now: 0)
         #expect(watch.trouble(of: endpoint, now: 4 * Self.second) == nil)
@@ -25,7 +25,7 @@ import Testing
         #expect(watch.trouble(of: endpoint, now: 60 * Self.second) == nil)
     }
 
-    @Test func `a greeting that is broken off at once is about keys`() {
+    @Test func `a handshake that is refused at once is not reported as hanging`() {
         var watch = GreetingWatch()
         _ = watch.follow(.connected(endpoint: endpoint), now: 0)
         let end = ConnectionEvent.handshakeFailed(endpoint: endpoint, .brokenOff(errno: 11))
@@ -34,7 +34,7 @@ import Testing
         #expect(watch.trouble(of: endpoint, now: Self.second / 10) == nil)
     }
 
-    @Test func `a collector that hung and has ended is away`() {
+    @Test func `a collector that hung and has ended is not reported as hanging`() {
         var watch = GreetingWatch()
         _ = watch.follow(.connected(endpoint: endpoint), now: 0)
         let end = ConnectionEvent.handshakeFailed(endpoint: endpoint, .brokenOff(errno: 11))

@@ -72,7 +72,7 @@ import Testing
         #expect(known.endpoints(now: second) == ["tcp://localhost:5550"])
     }
 
-    @Test func `a name that means nothing is said`() {
+    @Test func `an unresolvable host name is reported`() {
         // RFC 6761 §6.4: no name below "invalid" is ever there.
         let trouble = HostLookup.trouble(of: "tcp://nosuch.invalid:5550")
         #expect(trouble?.hasPrefix("the host name 'nosuch.invalid' cannot be resolved (") == true)

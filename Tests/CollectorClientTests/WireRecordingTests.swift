@@ -41,7 +41,7 @@ import Testing
         return (entries, reader.isTorn)
     }
 
-    @Test func `what is written is read`() throws {
+    @Test func `entries are read back as they were written`() throws {
         try withRecording(Self.bytes) { path in
             #expect(WireRecordingReader.isWireRecording(path))
             let (entries, isTorn) = try read(path)
@@ -50,7 +50,7 @@ import Testing
         }
     }
 
-    @Test func `a torn end is the end, and nothing else is lost`() throws {
+    @Test func `of a file with a torn end, all entries but the torn one are read`() throws {
         let whole = Self.bytes
         let last = WireRecording.bytes(Self.entries[4]).count
         for cut in 1..<last {
@@ -79,7 +79,7 @@ import Testing
         }
     }
 
-    @Test func `what is no recorded wire is refused in one line`() throws {
+    @Test func `a file that is not a wire recording is refused in one line`() throws {
         try withRecording(Array("hello".utf8)) { path in
             #expect(!WireRecordingReader.isWireRecording(path))
             #expect(throws: WireRecordingError.noWireRecording(path: path)) {

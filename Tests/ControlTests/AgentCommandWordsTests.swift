@@ -63,7 +63,7 @@ private struct NoRoute: AgentRoute {
         ("", true, nil), ("--json", true, nil), ("stage --help", true, nil),
         ("help set", true, nil),
     ])
-    func `words without a command are told which there are`(
+    func `words that are not a command are refused with the commands`(
         words: String, isSourceNamed: Bool, expected: String?
     ) {
         let flaw = AgentCommands.flaw(

@@ -6,7 +6,7 @@ import Wire
 
 @Suite struct ControlServerTests {
     /// Every request is answered, if only with the refusal that the queue is full.
-    @Test func `one question too many is answered at once`() throws {
+    @Test func `a question beyond the limit is refused at once`() throws {
         let path = FileManager.default.temporaryDirectory
             .appending(path: "c-\(UUID().uuidString.prefix(8))").path
         // No thread answers the requests.

@@ -3,20 +3,20 @@ import Wire
 
 @testable import Control
 
-struct `Where an agent says that its source is` {
+struct `A source's status text` {
     private var status: CaptureStatus {
         var status = CaptureStatus()
         status.collector = "tcp://b:5550"
         return status
     }
 
-    @Test func `the collector is said, and nothing that is not so`() {
+    @Test func `names the collector`() {
         #expect(StatusText.placement(status) == ["sent to tcp://b:5550"])
         // An agent of an earlier version.
         #expect(StatusText.placement(CaptureStatus()) == [])
     }
 
-    @Test func `a source that cannot be captured is one line with reason and next attempt`() {
+    @Test func `is one line with reason and next attempt if the source cannot be captured`() {
         var status = status
         #expect(StatusText.absence(status, of: "door") == nil)
         status.video = "rtsp://a/1"
@@ -31,7 +31,7 @@ struct `Where an agent says that its source is` {
         #expect(StatusText.absence(status, of: "door")?.contains("next attempt") == false)
     }
 
-    @Test func `a camera that is away is said, with the reason and the next attempt`() {
+    @Test func `has the reason and the next attempt while a camera is away`() {
         var status = status
         #expect(StatusText.state(status) == "stopped")
         status.isCapturing = true
@@ -44,7 +44,7 @@ struct `Where an agent says that its source is` {
                 == "no video for 130 s: it is\\u{a}gone; next attempt in 2 s")
     }
 
-    @Test func `why it was moved is said, and what the present collector lacks`() {
+    @Test func `has the reason of a move, and the records that the collector lacks`() {
         var status = status
         status.moved = "tcp://a:5550: nothing was heard of it for 3 s"
         status.owed = [OwedRecords(collector: "west", records: 120, bytes: 3_400_000)]
@@ -55,7 +55,7 @@ struct `Where an agent says that its source is` {
             ])
     }
 
-    @Test func `of two collectors the second one is said, and for how long the spool lasts`() {
+    @Test func `names the second collector, and the time until the spool is full`() {
         var status = status
         status.second = .init(endpoint: "tcp://a:5550", isConnected: true)
         status.owed = [

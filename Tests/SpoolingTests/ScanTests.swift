@@ -11,7 +11,7 @@ struct `Recovery of a file` {
         return shelf.disk.bytes(of: try shelf.disk.names()[0])
     }
 
-    @Test func `gives a beginning of it, however short it was cut`() throws {
+    @Test func `finds the whole records of a file that was cut anywhere`() throws {
         let bytes = try file()
         var last = 0
         for size in stride(from: 0, through: bytes.count, by: 7) + [bytes.count] {
@@ -28,7 +28,7 @@ struct `Recovery of a file` {
     }
 
     @Test(arguments: 0..<6 as Range<UInt64>)
-    func `takes any bytes, and believes only what was written`(seed: UInt64) throws {
+    func `accepts any bytes, and finds only records that were written`(seed: UInt64) throws {
         let original = try file()
         let whole = try #require(SpoolScan(original))
         let sound = Set(whole.items)
@@ -70,7 +70,7 @@ struct `Recovery of a file` {
         _ = SpoolScan((0..<500).map { _ in UInt8.random(in: 0...255, using: &random) })
     }
 
-    @Test func `does not take another file's records for its own`() throws {
+    @Test func `ignores records of another file`() throws {
         let bytes = try file()
         var shelf = try Shelf(SimulatedDisk(seed: 2))
         shelf.generation = shelf.shelf.begin(
@@ -86,7 +86,7 @@ struct `Recovery of a file` {
 struct `When to synchronise` {
     private static let second: Int64 = 1_000_000_000
 
-    @Test func `once at the beginning, so that a power cut leaves a trace`() {
+    @Test func `once for the first record, so that a power cut leaves a trace`() {
         var policy = SyncPolicy()
         let empty = policy.decide(newest: 0, persisted: 0, hasUnsynced: false, now: 0)
         #expect(!empty)
@@ -94,7 +94,7 @@ struct `When to synchronise` {
         #expect(first)
     }
 
-    @Test func `never again, while the collector persists within seconds`() {
+    @Test func `not again while the collector persists within seconds`() {
         var policy = SyncPolicy()
         let first = policy.decide(newest: 1, persisted: 0, hasUnsynced: true, now: 0)
         #expect(first)
@@ -106,7 +106,7 @@ struct `When to synchronise` {
         }
     }
 
-    @Test func `every second, while it does not`() {
+    @Test func `every second while the collector persists nothing`() {
         var policy = SyncPolicy()
         var times: [Int64] = []
         for step in 0..<200 as Range<UInt64> {
@@ -122,7 +122,7 @@ struct `When to synchronise` {
         #expect(zip(late, late.dropFirst()).allSatisfy { $1 - $0 == Self.second })
     }
 
-    @Test func `not when there is nothing new, and not any more when it is prompt again`() {
+    @Test func `not without new records, and not after the collector is prompt again`() {
         var policy = SyncPolicy()
         _ = policy.decide(newest: 5, persisted: 0, hasUnsynced: true, now: 0)
         let decided = policy.decide(

@@ -45,7 +45,7 @@ struct `A spool` {
         #expect(shelf.shelf.sizeBytes == 0)
     }
 
-    @Test func `what follows a number is counted, and nothing behind the newest`() throws {
+    @Test func `counts the bytes of the records from a number on`() throws {
         let shelf = try filled(300)
         let spool = try #require(shelf.shelf.spools.first)
         #expect(spool.sizeBytes(from: 1) == spool.sizeBytes)
@@ -183,7 +183,7 @@ struct `A spool` {
         }
     }
 
-    @Test func `skips a damaged record, and says which numbers it had`() throws {
+    @Test func `skips a damaged record, and states its number`() throws {
         let shelf = try filled(40)
         let name = try #require(try shelf.disk.names().sorted().first)
         // Somewhere in the fifth record's body.
@@ -193,7 +193,7 @@ struct `A spool` {
         #expect(found.records == Set(1...40).subtracting([5]))
     }
 
-    @Test func `finds its place again behind a damaged header`() throws {
+    @Test func `finds the next record after a damaged header`() throws {
         let shelf = try filled(40)
         let name = try #require(try shelf.disk.names().sorted().first)
         for record in [4, 5, 20] { shelf.disk.rot(name, byte: 80 + record * 2_032 + 9) }
@@ -202,7 +202,7 @@ struct `A spool` {
         #expect(found.records == Set(1...40).subtracting([5, 6, 21]))
     }
 
-    @Test func `loses a file whose beginning is damaged, and says so`() throws {
+    @Test func `loses a file whose header is damaged, with a complaint`() throws {
         let shelf = try filled(300)
         let names = try shelf.disk.names().sorted()
         let lost = Set(shelf.shelf.spools[0].files[1].numbers)
@@ -215,7 +215,7 @@ struct `A spool` {
         #expect(found.records == Set(1...300).subtracting(lost))
     }
 
-    @Test func `is not sure of its newest number when the newest file is damaged`() throws {
+    @Test func `states that its newest number is uncertain if the newest file is damaged`() throws {
         let shelf = try filled(40)
         let name = try #require(try shelf.files().last)
         let size = shelf.disk.bytes(of: name).count
@@ -296,7 +296,7 @@ struct `Dropping groups from a spool` {
         return group.numbers
     }
 
-    @Test func `puts a substitute in their place, also at the next start`() throws {
+    @Test func `replaces them by one substitute, also after a restart`() throws {
         var shelf = try dropped(SimulatedDisk(seed: 3))
         let size = shelf.shelf.sizeBytes
         let numbers = try drop(&shelf, from: 5)
@@ -321,7 +321,7 @@ struct `Dropping groups from a spool` {
         return spool
     }
 
-    @Test func `of everything leaves the numbers known`() throws {
+    @Test func `keeps the numbers known if all groups are dropped`() throws {
         var shelf = try dropped(SimulatedDisk(seed: 3))
         while shelf.shelf.spools[0].oldestGroup(from: 1) != nil {
             let all = shelf.shelf.spools[0]
@@ -344,7 +344,7 @@ struct `Dropping groups from a spool` {
         #expect(try shelf.files().count == 1)
     }
 
-    @Test func `is whole or not at all, wherever the power is cut`() throws {
+    @Test func `is atomic at any power cut`() throws {
         for operation in 1...12 {
             for seed in 0..<6 as Range<UInt64> {
                 let disk = SimulatedDisk(seed: seed)

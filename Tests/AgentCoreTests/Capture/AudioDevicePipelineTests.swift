@@ -163,7 +163,7 @@ import Testing
         #expect(abs(Double(loss.durationNanoseconds) - 2.6e9) < 200_000_000)
     }
 
-    @Test func `overruns are losses, and no others`() throws {
+    @Test func `overruns are reported as losses, and nothing else`() throws {
         let result = try run(
             seconds: 20,
             [
@@ -178,7 +178,7 @@ import Testing
         #expect(abs(lengths[1] - 0.2) < 0.001)
     }
 
-    @Test func `a device that cannot be opened is said to be, and nothing begins`() {
+    @Test func `a device that cannot be opened ends the start with the reason`() {
         #expect(throws: CaptureError.self) {
             _ = try AudioDevicePipeline("hw:7", settings: quickSettings()) {
                 () throws(DeviceError) in
@@ -187,9 +187,7 @@ import Testing
         }
     }
 
-    @Test func `a pipeline at its end has let go of its device, so that another can open it`()
-        throws
-    {
+    @Test func `a pipeline that has ended has closed its device`() throws {
         let clock = JumpingClock()
         weak var device: ScriptedInput?
         let pipeline = try AudioDevicePipeline(

@@ -84,7 +84,7 @@ import Testing
         #expect(accountedFor(result) == 19)
     }
 
-    @Test func `stamps of another clock are replaced, and that is said once`() throws {
+    @Test func `timestamps of another clock are replaced, with one report`() throws {
         let clock = JumpingClock()
         let result = try run(
             seconds: 3, clock: clock,
@@ -194,7 +194,7 @@ import Testing
             loss.startNanoseconds + loss.durationNanoseconds == JumpingClock.start + 8 * second)
     }
 
-    @Test func `of a quicker camera only some pictures are kept, which is no loss`() throws {
+    @Test func `skipped pictures of a camera with a higher rate are not losses`() throws {
         let clock = JumpingClock()
         var choice = CameraChoice.script(.yuyv, camera: 30)
         choice.recordedRate = FrameRate(30)
@@ -216,7 +216,7 @@ import Testing
         #expect((28...30).contains(accountedFor(result)))
     }
 
-    @Test func `a camera that cannot be opened is said to be, and nothing begins`() {
+    @Test func `a camera that cannot be opened ends the start with the reason`() {
         #expect(
             throws: CaptureError.source(
                 "the camera /dev/video7 is busy: ffmpeg (process 812) uses it; stop that program, or use another "

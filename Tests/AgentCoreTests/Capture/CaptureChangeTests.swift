@@ -44,7 +44,7 @@ import Wire
     }
 
     @Test(arguments: [(EncoderChoice.copy, 0), (.auto, 4_000_000)] as [(EncoderChoice, UInt64)])
-    func `what is copied claims no bitrate`(encoder: EncoderChoice, bitrate: UInt64) {
+    func `the status of copied video has no bitrate`(encoder: EncoderChoice, bitrate: UInt64) {
         var settings = settings()
         settings.encoder = encoder
         settings.videoBitrate = 4_000_000
@@ -95,7 +95,7 @@ import Wire
         }
     }
 
-    @Test func `sound in another format has a file begin with a whole picture`() throws {
+    @Test func `new audio begins its file with a keyframe`() throws {
         var before = settings()
         before.audio = .none
         before.keyframeInterval = .seconds(600)
@@ -108,7 +108,7 @@ import Wire
         #expect(result.video.count { $0.flags.contains(.keyframe) } == 2)
     }
 
-    @Test func `a bitrate, a keyframe and an orientation need no other pipeline`() throws {
+    @Test func `bitrate, keyframe and orientation change within the pipeline`() throws {
         let result = try run(settings()) { session, sink in
             try session.apply(change { $0.videoBitrate = 200_000 })
             #expect(session.status().videoBitrate == 200_000)
@@ -130,7 +130,7 @@ import Wire
         #expect(keyframes >= 3)
     }
 
-    @Test func `one bad part changes nothing`() throws {
+    @Test func `a change with one invalid part changes nothing`() throws {
         let before = settings()
         let result = try run(before) { session, sink in
             let status = session.status()
@@ -175,7 +175,7 @@ import Wire
         #expect(result.losses.isEmpty)
     }
 
-    @Test func `a capture that is stopped goes on when it is started, in the same tracks`() throws {
+    @Test func `a stopped capture continues in the same tracks when it is started`() throws {
         let result = try run(settings()) { session, sink in
             try session.apply(change { $0.isCapturing = false })
             #expect(!session.status().isCapturing)

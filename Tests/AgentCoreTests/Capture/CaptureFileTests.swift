@@ -228,7 +228,7 @@ struct CaptureFileTests {
         #expect(captured.first?.ptsNanoseconds == result.video.first?.ptsNanoseconds)
     }
 
-    @Test func `what a truncated file still has is delivered before its error`() throws {
+    @Test func `a truncated file's readable samples are delivered before its error`() throws {
         let files = try MediaFiles()
         let whole = try files.make(
             "a.mp4",

@@ -26,7 +26,7 @@ import Testing
         losses.map { [$0.startNanoseconds, $0.durationNanoseconds] }
     }
 
-    @Test func `it reaches to the first picture of a camera that takes its time`() {
+    @Test func `it lasts until the first picture of a slow camera`() {
         let losses = losses { hub in
             hub.expectSeam(
                 of: .video, fromNanoseconds: 1_060, toNanoseconds: 1_100, text: "switched")
@@ -37,7 +37,7 @@ import Testing
         #expect(losses.first?.cause == .command && losses.first?.text == "switched")
     }
 
-    @Test func `silence that an encoder begins with is not what came next`() {
+    @Test func `it does not end at the silence with which an encoder begins`() {
         let losses = losses { hub in
             hub.expectSeam(of: .audio, fromNanoseconds: 1_000, toNanoseconds: 1_100, text: "")
             hub.sample(sample(at: 1_079, .audio))
@@ -45,7 +45,7 @@ import Testing
         #expect(spans(losses) == [[1_000, 100]])
     }
 
-    @Test func `what the new pipeline itself has lost follows it`() {
+    @Test func `it ends where a loss of the new pipeline begins`() {
         let losses = losses { hub in
             hub.expectSeam(of: .video, fromNanoseconds: 1_060, toNanoseconds: 1_100, text: "")
             hub.lost(
@@ -56,7 +56,7 @@ import Testing
         #expect(spans(losses) == [[1_060, 40], [1_100, 500]])
     }
 
-    @Test func `a second change before anything has come is told with the first`() {
+    @Test func `it includes a second change before the first sample`() {
         let losses = losses { hub in
             hub.expectSeam(of: .video, fromNanoseconds: 1_060, toNanoseconds: 1_100, text: "one")
             hub.expectSeam(of: .video, fromNanoseconds: 1_060, toNanoseconds: 1_500, text: "two")
@@ -66,7 +66,7 @@ import Testing
     }
 
     /// A camera that is away is stopped by a command: its pipeline reports the loss up to the command.
-    @Test func `it begins after the losses that are reported already`() {
+    @Test func `it begins after losses that were already reported`() {
         let losses = losses { hub in
             #expect(hub.reportedEnd(of: .video) == 1_060)
             hub.lost(
@@ -82,7 +82,7 @@ import Testing
         #expect(spans(losses) == [[1_060, 500], [1_560, 240]])
     }
 
-    @Test func `a capture that ends before anything has come says so`() {
+    @Test func `it is reported if the capture ends before the first sample`() {
         let losses = losses { hub in
             hub.expectSeam(of: .video, fromNanoseconds: 1_060, toNanoseconds: 1_100, text: "")
         }

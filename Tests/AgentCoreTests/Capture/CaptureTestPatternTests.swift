@@ -68,7 +68,7 @@ import Testing
         #expect(result.samples.count >= 100)
     }
 
-    @Test func `one line per track says what was picked`() throws {
+    @Test func `one line per track describes the chosen settings`() throws {
         let sink = CollectingSink()
         let session = CaptureSession(
             settings: {
@@ -98,7 +98,7 @@ import Testing
     @Test(arguments: [
         ("", "is empty"), ("file:", "needs a path"),
     ])
-    func `a choice that cannot be met says what to do`(argument: String, words: String) {
+    func `an invalid input is refused with the alternatives`(argument: String, words: String) {
         let error = #expect(throws: CaptureError.self) {
             _ = try CaptureInput.parse(argument, for: .video)
         }

@@ -55,7 +55,7 @@ import Wire
         return text
     }
 
-    @Test func `its bitrate stays, and so does what was to change together with that`() throws {
+    @Test func `a change of its bitrate is refused, with all other parts of the change`() throws {
         let result = try run { session, _, sink in
             var change = CaptureChange()
             change.videoBitrate = 200_000
@@ -74,7 +74,7 @@ import Wire
         expectNothingLost(result)
     }
 
-    @Test func `a part of the pictures is never the camera's own H264`() throws {
+    @Test func `a cropped picture is never copied from the camera's H264`() throws {
         var settings = quickSettings(video: .device("/dev/video7"), audio: .none)
         settings.crop = PictureCrop("80x60+0+0")
         guard case .never = try settings.cameraRequest().ownH264 else {
@@ -104,7 +104,7 @@ import Wire
         }
     }
 
-    @Test func `a camera that cannot be opened again after a change is no good end`() throws {
+    @Test func `a camera that cannot be reopened after a change fails the capture`() throws {
         let result = try run { session, _, _ in
             // There is no such camera: neither the new pipeline nor the old one can have it.
             var change = CaptureChange()
@@ -123,7 +123,7 @@ import Wire
         #expect(line.contains("cannot be opened again"))
     }
 
-    @Test func `it is turned without being opened again, from a keyframe on`() throws {
+    @Test func `its orientation changes without reopening it, at a keyframe`() throws {
         let result = try run { session, _, sink in
             var change = CaptureChange()
             change.rotation = .quarter

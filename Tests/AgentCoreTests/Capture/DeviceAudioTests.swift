@@ -54,7 +54,7 @@ import Testing
         #expect(abs(length - 60 / (1 + skew * 1e-6)) < 0.001)
     }
 
-    @Test func `what was lost is silence of exactly its length, and a loss that says so`() throws {
+    @Test func `lost frames are replaced by silence of the same length, and reported`() throws {
         var rig = Rig()
         try rig.run(seconds: 20)
         let lost: Int64 = 3 * 48_000 + 17
@@ -121,7 +121,7 @@ import Testing
         #expect(!rig.record.isBroken)
     }
 
-    @Test func `frames that vanished without a word are found, and filled in`() throws {
+    @Test func `frames lost without a count are detected and filled`() throws {
         var rig = Rig()
         try rig.run(seconds: 20)
         rig.microphone.card.lose(2_400)
@@ -136,7 +136,7 @@ import Testing
         #expect(!record.isBroken)
     }
 
-    @Test func `a gap that has two reasons is told with the one that is counted`() throws {
+    @Test func `a gap with two causes is reported with the counted one`() throws {
         var rig = Rig()
         try rig.run(seconds: 20)
         rig.microphone.card.lose(2_400)
@@ -153,7 +153,7 @@ import Testing
         #expect(!rig.record.isBroken)
     }
 
-    @Test func `frames that time has no room for are left out`() throws {
+    @Test func `surplus frames are dropped`() throws {
         var rig = Rig()
         try rig.run(seconds: 20)
         // The driver gives one period four times.
@@ -182,7 +182,7 @@ import Testing
         #expect(rig.record.losses.isEmpty)
     }
 
-    @Test func `nothing is kept of what came before the start`() throws {
+    @Test func `sound from before the start is dropped`() throws {
         var rig = Rig(delayNanoseconds: -50_000_000)
         try rig.run(seconds: 2)
         try rig.finish()

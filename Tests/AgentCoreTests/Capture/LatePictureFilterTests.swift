@@ -39,7 +39,7 @@ import Testing
     }
 
     @Test(arguments: LatePolicy.allCases)
-    func `one that is too slow gets what it can do, and every picture left out is counted`(
+    func `a slow encoder gets the pictures that it can encode, and the others are counted`(
         policy: LatePolicy
     ) {
         // Half the necessary rate, for a minute.
@@ -59,8 +59,7 @@ import Testing
         }
     }
 
-    @Test func `a busy moment costs nothing where pictures are kept, and some where they are not`()
-    {
+    @Test func `an encoder stall loses pictures only if late ones are dropped`() {
         func lost(_ policy: LatePolicy) -> Int {
             var gate = LatePictureFilter(policy)
             var lost = 0

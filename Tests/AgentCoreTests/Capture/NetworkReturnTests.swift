@@ -24,7 +24,7 @@ import Testing
         #expect(isLogged)
     }
 
-    @Test func `a first connection, and one that is lost before it plays, are no return`() {
+    @Test func `a first connection, and one that ends before it plays, are not a return`() {
         var own = NetworkReturn()
         var isLogged = own.isToLog(isPlaying: true, isFlowing: true)
         #expect(!isLogged)

@@ -100,9 +100,7 @@ import Wire
         }
     }
 
-    @Test func `each picture has its packets' stamps, and the first one the report before it`()
-        throws
-    {
+    @Test func `each picture has its stamps, and the first has the preceding report`() throws {
         let stand = try Stand()
         let report = SenderReport(source: 7, ntp: 1 << 40, timestamp: 90_000)
         stand.track.note(report, arrivalNanoseconds: stand.start)
@@ -139,7 +137,7 @@ import Wire
         }
     }
 
-    @Test func `after a loss, pictures are left out up to the next keyframe, and told`() throws {
+    @Test func `after a loss, pictures up to the next keyframe are dropped and reported`() throws {
         let stand = try Stand()
         try stand.send(0..<12)
         try stand.lose(hole(3))
@@ -157,7 +155,7 @@ import Wire
             loss.text == "3 packets were lost between camera and agent, from sequence number 7 on")
     }
 
-    @Test func `what no other picture needs costs nothing else`() throws {
+    @Test func `a loss of a non-reference picture drops only this picture`() throws {
         let stand = try Stand()
         try stand.send(0..<12)
         try stand.lose(hole(1, isHarmless: true))
@@ -308,7 +306,7 @@ import Wire
         }
     }
 
-    @Test func `times that the clock moves forward are no loss`() throws {
+    @Test func `times that the clock corrects forward are not a loss`() throws {
         let stand = try Stand()
         var progress = NetworkProgress(
             .audio, durationNanoseconds: nil, intervalNanoseconds: Self.interval)
@@ -324,7 +322,7 @@ import Wire
     }
 
     @Test(arguments: [true, false])
-    func `units that arrive with times far behind are no silence`(isHeard: Bool) throws {
+    func `units with times far in the past are not silence`(isHeard: Bool) throws {
         let stand = try Stand()
         var progress = NetworkProgress(
             .audio, durationNanoseconds: nil, intervalNanoseconds: Self.interval)
@@ -420,7 +418,7 @@ import Wire
         return settings
     }
 
-    @Test func `what a network camera cannot be told is refused in one line`() throws {
+    @Test func `a setting that a network camera does not support is refused`() throws {
         for change: (inout CaptureSettings) -> Void in [
             { $0.size = PictureSize(width: 640, height: 360) }, { $0.frameRate = FrameRate(5) },
             { $0.encoder = .named("libx264") }, { $0.videoFormat = "yuyv" },
@@ -444,7 +442,7 @@ import Wire
         #expect(shown.video.argument == "rtsp://camera/live?password=geheim")
     }
 
-    @Test func `sound that came with a network camera goes with its pictures`() throws {
+    @Test func `sound of a network camera changes with its pictures`() throws {
         let own = try settings { settings in
             settings.audio = settings.video?.sound
             settings.isAudioOptional = true

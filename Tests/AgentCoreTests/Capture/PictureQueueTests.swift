@@ -69,14 +69,14 @@ import Testing
 
     private final class Owner: Sendable {}
 
-    @Test func `an encoder that stands still for five seconds costs no picture`() {
+    @Test func `an encoder stall of five seconds loses no picture`() {
         let outcome = run(pictures: 600) { $0 == 30 ? 5_000_000_000 : 10_000_000 }
         #expect(outcome.leftOut == 0)
         #expect(outcome.encoded == Array(0..<600))
         #expect(outcome.most > 130)
     }
 
-    @Test func `of a longer standstill only what came last is missing`() {
+    @Test func `a longer encoder stall loses only its last pictures`() {
         let outcome = run(pictures: 900) { $0 == 30 ? 10_000_000_000 : 10_000_000 }
         // Five seconds of it, less the driver's buffers.
         #expect((140...150).contains(outcome.leftOut), "\(outcome.leftOut)")
@@ -84,7 +84,7 @@ import Testing
         #expect(Array(outcome.encoded.prefix(150)) == Array(0..<150))
     }
 
-    @Test func `an encoder that is too slow for good gets what it can do, five seconds late`() {
+    @Test func `an encoder that stays too slow runs five seconds late and drops the rest`() {
         let outcome = run(pictures: 1_800) { _ in 2 * Self.interval }
         #expect(outcome.encoded.count + outcome.leftOut == 1_800)
         #expect((730...760).contains(outcome.leftOut), "\(outcome.leftOut)")
@@ -94,7 +94,7 @@ import Testing
         #expect(outcome.latestNanoseconds <= most)
     }
 
-    @Test func `of large pictures fewer wait, so that memory is bounded`() {
+    @Test func `the bytes of waiting pictures are limited`() {
         let size = 1920 * 1080 * 2
         let outcome = run(pictures: 300, sizeBytes: size) {
             $0 == 30 ? 5_000_000_000 : 10_000_000

@@ -98,7 +98,7 @@ import Testing
         }
     }
 
-    @Test func `what waits is bounded, whole and in its order, and leaves the driver its buffers`()
+    @Test func `waiting pictures are bounded, whole, in order, and leave the driver buffers`()
         throws
     {
         let camera = EagerCamera(500)
@@ -118,9 +118,7 @@ import Testing
         #expect(camera.mostOut <= EagerCamera.bufferCount / 2 + 1)
     }
 
-    @Test func `a failure comes behind the pictures before it, and the camera is closed then`()
-        throws
-    {
+    @Test func `a failure follows the pictures before it, and then the camera is closed`() throws {
         let closed = Closed()
         let queue = QueuedCamera(
             EagerCamera(20, failure: "Input/output error") { closed.note() })
@@ -201,7 +199,7 @@ import Testing
         #expect(result.ends == [.finished("duration reached")])
     }
 
-    @Test func `what waits when the capture is stopped is recorded`() throws {
+    @Test func `pictures that wait when the capture is stopped are recorded`() throws {
         let camera = EagerCamera(40)
         let (result, isRead) = try capture(.keep, camera, standingStillFor: 40, seconds: nil) {
             $0.stop()
@@ -210,7 +208,7 @@ import Testing
         #expect(result.ends == [.finished("stopped")])
     }
 
-    @Test func `what has waited too long by then is counted, so that the end comes`() throws {
+    @Test func `pictures that have waited too long at the stop are counted as lost`() throws {
         let clock = JumpingClock()
         let camera = EagerCamera(40)
         let (result, isRead) = try capture(

@@ -25,7 +25,7 @@ import Wire
         #expect(controls.allSatisfy { SensorArea.has($0.name) } && !SensorArea.has("zoom"))
     }
 
-    @Test func `what is set together is judged together`() throws {
+    @Test func `values that are set together are validated together`() throws {
         #expect(try area() == CameraArea(left: 100, top: 50, width: 640, height: 360))
         #expect(
             try area(("sensor_left", 1280), ("sensor_top", 720))
@@ -41,7 +41,7 @@ import Wire
             ("sensor_left", 1281), ("sensor_left", -1), ("sensor_width", 0), ("sensor_width", .max),
             ("sensor_height", 1031), ("sensor_top", .min),
         ] as [(String, Int64)])
-    func `what does not lie within the sensor is refused`(name: String, value: Int64) {
+    func `a value outside the sensor's area is refused`(name: String, value: Int64) {
         let error = #expect(throws: CaptureError.self) { _ = try area((name, value)) }
         #expect(error?.description.contains("is not within the camera's sensor area") == true)
     }

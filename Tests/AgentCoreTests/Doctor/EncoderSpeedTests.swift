@@ -4,7 +4,7 @@ import Testing
 
 @testable import AgentCore
 
-struct `What a box can encode` {
+struct `The doctor's encoding speed` {
     private func settings(threads: Int) -> VideoEncoderSettings {
         var settings = VideoEncoderSettings(
             size: PictureSize(width: 1_280, height: 720), frameRate: FrameRate(30),

@@ -6,7 +6,7 @@ import Wire
 
 @testable import AgentCore
 
-struct `Where a spool says that its source is` {
+struct `The placement in a spool` {
     private let collectors = ["tcp://a:1", "tcp://b:1"]
 
     private var note: CollectorNote {
@@ -21,7 +21,7 @@ struct `Where a spool says that its source is` {
         return note
     }
 
-    @Test func `the collector, the term, what is kept and what others hold are said`() {
+    @Test func `is stated with collector, term, kept bytes and records that others hold`() {
         let finding = PlacementCheck.judge(note, keptBytes: 2_000_000, collectors: collectors)
         #expect(finding?.verdict == .ok)
         #expect(

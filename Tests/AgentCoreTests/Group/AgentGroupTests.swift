@@ -192,7 +192,7 @@ import Wire
         return status
     }
 
-    @Test func `a source that is retried says why, and when it is tried next`() throws {
+    @Test func `the status of a source that is retried has the reason`() throws {
         let directory = FileManager.default.temporaryDirectory
             .appending(path: "tributary-group-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)

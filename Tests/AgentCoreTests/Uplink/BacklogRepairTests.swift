@@ -53,7 +53,7 @@ private struct LonelyAgent {
     }
 }
 
-struct `A disk that comes back` {
+struct `A disk that becomes writable again` {
     private let disk = SimulatedDisk(seed: 1)
 
     private func shelf() throws(SpoolError) -> SpoolSet {
@@ -105,7 +105,7 @@ struct `A disk that comes back` {
         #expect(next.backlog.keptSamples == 36)
     }
 
-    @Test func `one that fills up while it takes them leaves them in memory`() throws {
+    @Test func `a disk that fills up during the transfer leaves the records in memory`() throws {
         disk.setCapacity(0)
         var agent = LonelyAgent(shelf: try shelf())
         agent.capture(2_000, at: second)

@@ -52,7 +52,7 @@ struct `A backlog on a disk` {
     }
 
     @Test(arguments: 0..<6 as Range<UInt64>)
-    func `the same when the agent is killed meanwhile`(seed: UInt64) throws {
+    func `after kills, at most one number per life is not counted as dropped`(seed: UInt64) throws {
         let simulation = try run(seed, [.outages, .kills])
         let dropped = Int(lost(simulation, .spoolFull))
         // What a new life dropped before it heard what the collector has is known by its numbers alone, and one number of
@@ -130,7 +130,7 @@ struct `A backlog on a disk` {
     }
 
     @Test(arguments: 0..<6 as Range<UInt64>)
-    func `where two collectors have to have the records, each gets every one of them once`(
+    func `with mirroring, each of two collectors gets every record once`(
         seed: UInt64
     ) throws {
         let simulation = try run(seed, [.mirrored, .kills], gathers: seed % 2 == 1)
@@ -178,7 +178,7 @@ struct `A backlog on a disk` {
     }
 
     @Test(arguments: 0..<3 as Range<UInt64>)
-    func `more spools than a collector greets at once do not keep the newest from their turn`(
+    func `the newest spool is sent even after many older ones`(
         seed: UInt64
     ) throws {
         var simulation = try BacklogSimulation(seed: seed, trouble: [.stalled, .powerCuts])
@@ -209,7 +209,7 @@ struct `A backlog on a disk` {
     }
 
     @Test(arguments: 0..<20 as Range<UInt64>)
-    func `that the power was cut is said, if anything at all tells of the life before`(
+    func `a power cut is reported if anything of the previous life was kept`(
         seed: UInt64
     ) throws {
         var simulation = try BacklogSimulation(seed: seed, trouble: [])

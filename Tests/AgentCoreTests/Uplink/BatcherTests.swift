@@ -19,7 +19,7 @@ import Wire
             data: [UInt8](repeating: fill, count: bytes))
     }
 
-    @Test func `samples wait for company, and leave when their time has come`() {
+    @Test func `samples are gathered for the interval`() {
         var batcher = Batcher(intervalNanoseconds: interval)
         #expect(batcher.add(sample(.video, at: 0), now: 0).isEmpty)
         #expect(batcher.add(sample(.video, at: 33), now: 33_000_000).isEmpty)
@@ -43,7 +43,7 @@ import Wire
         return sample
     }
 
-    @Test func `a batch has the stamps of all its samples, and their reports`() throws {
+    @Test func `a batch has the stamps of its samples, and a limited number of reports`() throws {
         let reports = (0..<20).map {
             CameraReport(source: 1, ntp: 2, timestamp: 3, arrivalNanoseconds: $0)
         }
@@ -120,7 +120,7 @@ import Wire
         #expect(batcher.dueNanoseconds == 1_000_000_000 + interval)
     }
 
-    @Test func `who watches at once gets each picture at once, and sound with the next one`() {
+    @Test func `with short batches each picture is sent at once, and audio with the next one`() {
         var batcher = Batcher(intervalNanoseconds: interval)
         batcher.setInterval(1_000_000, countsFromCapture: true)
         #expect(batcher.add(sample(.video, at: 0), now: 40_000_000).map(\.count) == [1])
@@ -141,8 +141,7 @@ import Wire
         #expect(batcher.dueNanoseconds == 250_000_000)
     }
 
-    @Test func `records are as short as those who watch wish, and never longer than without them`()
-    {
+    @Test func `records are as short as subscriptions request, up to the usual length`() {
         let automatic = BatchLength.automatic
         #expect(automatic.recordNanoseconds(watched: nil) == 100_000_000)
         #expect(automatic.recordNanoseconds(watched: 33_000_000) == 33_000_000)
@@ -177,7 +176,7 @@ import Wire
         #expect(batcher.take()?.payload.count == 3 << 20)
     }
 
-    @Test func `what is alike is said once`() throws {
+    @Test func `equal values of samples are stored once`() throws {
         var batcher = Batcher(intervalNanoseconds: interval)
         for index in 0..<4 {
             _ = batcher.add(
@@ -189,7 +188,7 @@ import Wire
         #expect(run.flags.count == 4)
     }
 
-    @Test func `what the protocol cannot carry is told before it is sent`() {
+    @Test func `samples that the protocol cannot carry are detected before sending`() {
         var late = sample(.video, at: 10)
         #expect(late.flaw == nil)
         late.dtsNanoseconds = 11

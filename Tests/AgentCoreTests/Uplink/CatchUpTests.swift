@@ -13,7 +13,7 @@ import Wire
         CatchUp.Goal(spool: spool, number: number)
     }
 
-    @Test func `an outage is over when what piled up has been sent, and it is said once`() {
+    @Test func `the end of an outage is logged once, when its backlog has been sent`() {
         var catchUp = CatchUp()
         catchUp.lost(now: 10 * Self.second)
         catchUp.lost(now: 20 * Self.second)
@@ -30,7 +30,7 @@ import Wire
         #expect(look(520, 54) == nil)
     }
 
-    @Test func `what is captured while the backlog is sent is waited for too`() {
+    @Test func `records captured while the backlog is sent belong to the backlog`() {
         var catchUp = CatchUp()
         catchUp.lost(now: 0)
         catchUp.resumed(newest: goal(100), keptBytes: 1_000_000, now: 60 * Self.second)
@@ -46,7 +46,7 @@ import Wire
             second == "caught up after 60 s without a collector: 1.5 MB sent within 32 s")
     }
 
-    @Test func `an outage within an outage's end is one`() {
+    @Test func `an interruption of the catch-up belongs to the same outage`() {
         var catchUp = CatchUp()
         catchUp.lost(now: 0)
         catchUp.resumed(newest: goal(100), keptBytes: 1_000_000, now: 10 * Self.second)
@@ -57,7 +57,7 @@ import Wire
         #expect(line == "caught up after 30 s without a collector: 900 kB sent within 1.0 s")
     }
 
-    @Test func `a moment without a collector is not worth a line`() {
+    @Test func `a short outage is not logged`() {
         var catchUp = CatchUp()
         catchUp.lost(now: 0)
         catchUp.resumed(newest: goal(3), keptBytes: 40_000, now: Self.second)

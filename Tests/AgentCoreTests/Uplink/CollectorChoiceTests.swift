@@ -13,7 +13,7 @@ private let second: Int64 = 1_000_000_000
         CollectorChoice(names, source: source, present: present)
     }
 
-    @Test func `collectors that all decline are repeated after one round, until one is useful`() {
+    @Test func `a full round of refusals is a repetition, until a collector is useful`() {
         var choice = CollectorChoice(["tcp://a:1", "tcp://b:1"], source: "camera", present: nil)
         var states: [Bool] = []
         for round in 0..<3 {
@@ -25,7 +25,7 @@ private let second: Int64 = 1_000_000_000
         #expect(!choice.isRepeating)
     }
 
-    @Test func `sources spread, and the order of a source is known to whoever knows the names`() {
+    @Test func `sources are distributed evenly, and their order depends only on the names`() {
         var first: [String: Int] = [:]
         for number in 0..<600 {
             let order = RendezvousOrder.of(names, for: "camera\(number)")
@@ -52,7 +52,7 @@ private let second: Int64 = 1_000_000_000
     }
 
     @Test
-    func `three seconds of silence give the next its turn, with jitter, and the last the first`() {
+    func `after silence of three to six seconds the next collector is tried, in a circle`() {
         var choice = choice()
         let order = choice.collectors
         var now: Int64 = 5 * second
@@ -118,7 +118,7 @@ private let second: Int64 = 1_000_000_000
         #expect(choice.pauseMilliseconds == 100)
     }
 
-    @Test func `when all have declined, one that has sent the agent away is a last resort`() {
+    @Test func `if all have refused, the next one that has refused is a last resort`() {
         var choice = CollectorChoice(["a", "b", "c"], source: "camera", present: nil)
         let order = choice.collectors
         choice.isUseful(now: 0)
@@ -143,7 +143,7 @@ private let second: Int64 = 1_000_000_000
         #expect(!leaves)
     }
 
-    @Test func `a box whose network was away has no last resort`() {
+    @Test func `unreachable collectors are not a last resort`() {
         var choice = choice()
         for _ in 0..<9 { choice.advance(now: 0) }
         #expect(!choice.isLastResort)
@@ -155,7 +155,7 @@ private let second: Int64 = 1_000_000_000
         #expect(!choice.isLastResort)
     }
 
-    @Test func `of two collectors, the second one is no choice where it records the same`() {
+    @Test func `a collector that already records the source as the second is skipped`() {
         var choice = CollectorChoice(["a", "b", "c"], source: "camera", present: nil)
         let order = choice.collectors
         choice.excluded = [order[1]]
@@ -165,7 +165,7 @@ private let second: Int64 = 1_000_000_000
         #expect(choice.present == order[0] && choice.isLastResort)
     }
 
-    @Test func `it stays where it was, and never leaves the only one`() {
+    @Test func `the present collector is kept, and a single one is never left`() {
         let last = RendezvousOrder.of(names, for: "camera")[2]
         #expect(choice(present: last).present == last)
         #expect(choice(present: "tcp://d:5550").present != "tcp://d:5550")
@@ -204,7 +204,7 @@ private let second: Int64 = 1_000_000_000
         return note
     }
 
-    @Test func `a note reads back`() {
+    @Test func `a note is the same after encoding and decoding`() {
         #expect(CollectorNote(note().encoded()) == note())
         #expect(CollectorNote(CollectorNote().encoded()) == CollectorNote())
     }

@@ -159,7 +159,7 @@ private struct DisklessAgent {
     }
 
     @Test(arguments: 60...90, [5, 7, 30])
-    func `what follows a gap can be decoded, whatever sound lies between`(
+    func `video after a gap begins decodably, also with audio in between`(
         batches: Int, group: Int
     ) {
         var agent = DisklessAgent()
@@ -182,7 +182,7 @@ private struct DisklessAgent {
         }
     }
 
-    @Test func `what a collector may have stays as it is`() {
+    @Test func `records that a collector may have are not divided again`() {
         var agent = DisklessAgent()
         agent.connect()
         for number in 0..<10 { agent.add(isKeyframe: number % 5 == 0) }
@@ -236,7 +236,7 @@ private struct DisklessAgent {
         #expect(agent.delivery.lostSamples == gap.samples)
     }
 
-    @Test func `small records count with all that they take`() {
+    @Test func `small records are counted with their overhead`() {
         var agent = DisklessAgent()
         for _ in 0..<20_000 { agent.add(.audio, bytes: 10) }
         #expect(agent.delivery.lostSamples > 0)
@@ -251,7 +251,7 @@ private struct DisklessAgent {
         #expect(agent.sent.count < 16_000)
     }
 
-    @Test func `what is persisted is forgotten before anything becomes a gap`() {
+    @Test func `persisted records are dropped before any become a gap`() {
         var agent = DisklessAgent()
         agent.connect(released: 0)
         for number in 1...300 as ClosedRange<UInt64> {

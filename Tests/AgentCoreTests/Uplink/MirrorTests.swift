@@ -497,7 +497,7 @@ struct MirrorTests {
         #expect(agent.hellos[agent.mirror]?.last?.sources[0].firstSequence ?? 0 <= 6)
     }
 
-    @Test func `what is owed is told both collectors, until one is enough again`() throws {
+    @Test func `owed records are reported to both collectors while two are required`() throws {
         var agent = try connected()
         agent.capture(20)
         agent.pass()

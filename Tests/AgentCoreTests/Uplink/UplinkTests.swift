@@ -8,7 +8,7 @@ import Testing
 
 struct `An uplink` {
     /// A function that is wrapped once more with every call needs a little more stack each time: after hours, all of it.
-    @Test func `asks whether the capture is stopped as directly after hours as at first`() throws {
+    @Test func `queries the stop state in constant stack depth`() throws {
         var settings = UplinkSettings(
             endpoint: "tcp://c:1", sourceName: "camera", agentName: "box", software: "agent",
             batch: .automatic, memoryLimitBytes: 1 << 20)
@@ -23,7 +23,7 @@ struct `An uplink` {
     }
 
     /// A lock that was held until the object went away was held for ever, because closures kept the object.
-    @Test func `leaves its spool to another one when it is closed`() throws {
+    @Test func `releases its spool when it is closed`() throws {
         let path = FileManager.default.temporaryDirectory
             .appending(path: "tributary-uplink-\(UUID().uuidString)").path
         defer { try? FileManager.default.removeItem(atPath: path) }

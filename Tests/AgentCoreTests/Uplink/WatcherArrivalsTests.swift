@@ -5,7 +5,7 @@ import Testing
 @Suite struct WatcherArrivalsTests {
     private let second: Int64 = 1_000_000_000
 
-    @Test func `who begins to watch has a keyframe made, once`() {
+    @Test func `the first watcher causes one keyframe`() {
         var arrivals = WatcherArrivals()
         let looks: [(isWatched: Bool, seconds: Int64)] = [
             (false, 0), (true, 1), (true, 30), (false, 31), (true, 32),
@@ -16,7 +16,7 @@ import Testing
         #expect(keyframes == [false, true, false, false, true])
     }
 
-    @Test func `who comes and goes all the time costs a keyframe in ten seconds`() {
+    @Test func `watchers that come and go cause at most one keyframe in ten seconds`() {
         var arrivals = WatcherArrivals()
         let keyframes = (0..<600).count { step in
             arrivals.arrives(isWatched: !step.isMultiple(of: 2), now: Int64(step) * second / 10)
