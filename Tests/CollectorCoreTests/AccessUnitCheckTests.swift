@@ -31,7 +31,7 @@ import Wire
         #expect(flaw([0xFF, 0xFF, 0xFF, 0xFF, 1], sizes: [5]) != nil)
     }
 
-    @Test func `a keyframe flag that the bitstream does not bear out is taken back`() {
+    @Test func `a keyframe flag that contradicts the bitstream is cleared`() {
         func flags(_ bytes: [UInt8], _ told: SampleFlags) -> SampleFlags {
             let samples = Samples(
                 source: 0, firstSequence: 5, epoch: 1,

@@ -28,7 +28,7 @@ import Testing
 
     private let one = SourceKey(session: "session", source: "one")
 
-    @Test func `it says what the files say after all that happens to them`() throws {
+    @Test func `the catalog equals the files after all changes to them`() throws {
         let scene = try DiskScene(keepsCatalog: true)
         #expect(try kept(scene) == wanted(scene))
         scene.worker.perform(.note(one, line(3), records: nil))
@@ -62,9 +62,7 @@ import Testing
         #expect(try kept(scene) == wanted(scene))
     }
 
-    @Test func `a locked one keeps nobody waiting, and gets all that has happened meanwhile`()
-        throws
-    {
+    @Test func `a locked catalog delays nothing, and gets all changes afterwards`() throws {
         let scene = try DiskScene(keepsCatalog: true)
         let catalog = FaultyCatalog(scene.layout)
         scene.follower = CatalogFollower(catalog, scene.layout)
@@ -94,9 +92,7 @@ import Testing
                 && scene.reports.contains { if case .unlocked = $0 { true } else { false } })
     }
 
-    @Test func `lost, it is gone at once, and made again from the files when its time has come`()
-        throws
-    {
+    @Test func `a failing catalog is removed at once, and rebuilt from the files later`() throws {
         let scene = try DiskScene(keepsCatalog: true)
         let catalog = FaultyCatalog(scene.layout)
         scene.follower = CatalogFollower(catalog, scene.layout)
@@ -128,7 +124,7 @@ import Testing
         #expect(try kept(scene) == wanted(scene))
     }
 
-    @Test func `what it was too slow to hear it reads from the files`() throws {
+    @Test func `changes beyond the queue's capacity are read from the files`() throws {
         let scene = try DiskScene(keepsCatalog: true)
         scene.hear()
         for record in 3...300 as ClosedRange<UInt64> {
@@ -139,7 +135,7 @@ import Testing
         #expect(try kept(scene) == wanted(scene))
     }
 
-    @Test func `a collector that ends leaves none that does not say all`() throws {
+    @Test func `a collector that ends removes an incomplete catalog`() throws {
         let scene = try DiskScene(keepsCatalog: true)
         let catalog = FaultyCatalog(scene.layout)
         scene.follower = CatalogFollower(catalog, scene.layout)
@@ -151,7 +147,7 @@ import Testing
         #expect(try kept(scene) == nil)
     }
 
-    @Test func `one that was left behind is brought up to the files at the start`() throws {
+    @Test func `a stale catalog is updated from the files at the start`() throws {
         let scene = try DiskScene(keepsCatalog: true)
         scene.hear()
         scene.follower = nil
@@ -164,9 +160,7 @@ import Testing
         #expect(try kept(scene) == wanted(scene))
     }
 
-    @Test func `one whose server goes away is kept, and gets all that has happened meanwhile`()
-        throws
-    {
+    @Test func `a catalog of an unreachable server stays, and gets all changes later`() throws {
         let scene = try DiskScene(keepsCatalog: true)
         let catalog = FaultyCatalog(scene.layout)
         scene.follower = CatalogFollower(catalog, scene.layout)

@@ -198,7 +198,7 @@ private struct Box {
         }
     }
 
-    @Test func `what was captured before a clock's jump is mapped as if it had come at once`() {
+    @Test func `samples from before a clock's jump are mapped as if they had come at once`() {
         func record(lateBy delay: Int64) -> [Int64] {
             var box = Box("camera")
             var session = begun(&box)

@@ -62,8 +62,7 @@ private let second: Int64 = 1_000_000_000
         #expect(engine.recorder.clocks.counts(of: clock)?.accepted ?? 0 == accepted)
     }
 
-    @Test func `a command's failure brings nothing of the message that its agent was refused for`()
-    {
+    @Test func `a failed command's report has no payload of its agent's refused message`() {
         var engine = engine()
         engine.command(.keyframe, to: "camera", ticket: 1, at: now)
         #expect(reports(&engine).isEmpty)
@@ -103,7 +102,7 @@ private let second: Int64 = 1_000_000_000
         #expect(reports(&engine).isEmpty)
     }
 
-    @Test func `what was stuck and is free again keeps nobody from recording`() {
+    @Test func `a file that is no longer stuck does not count as trouble`() {
         var engine = engine()
         let errors: [ArchiveError] = [
             .system(operation: "write", path: "/archive/a", errno: 5),
@@ -117,7 +116,7 @@ private let second: Int64 = 1_000_000_000
         }
     }
 
-    @Test func `how long samples took from their capture until they are durable is counted`() {
+    @Test func `the latency from capture to durable storage is measured`() {
         var engine = engine()
         func persist(_ capturedNanoseconds: Int64?, at time: Int64) {
             engine.follow(
@@ -246,7 +245,7 @@ private let second: Int64 = 1_000_000_000
 }
 
 @Suite struct PendingMediaTests {
-    @Test func `waits until a source needs its credit, or there is much`() {
+    @Test func `it is urgent if a source needs its credit, or there is much of it`() {
         var pending = PendingMedia()
         pending.add(500_000, of: "a")
         #expect(!pending.isUrgent && pending.holds("a") && !pending.holds("b"))

@@ -2,7 +2,7 @@ import Testing
 
 @testable import CollectorCore
 
-struct `A limits` {
+struct `A connection limiter` {
     private static let second: Int64 = 1_000_000_000
     private typealias Keeper = ConnectionLimits<Int32>
 
@@ -11,7 +11,7 @@ struct `A limits` {
         seconds.flatMap { keeper.overdue(now: $0 * Self.second) }.map(\.connection).sorted()
     }
 
-    @Test func `has the oldest stranger of an address make room, and leaves others alone`() {
+    @Test func `displaces the oldest unwelcomed connection of an address, and no other`() {
         var keeper = Keeper(maximumConnections: 10_000)
         for descriptor in 0..<Int32(Keeper.strangersPerOrigin) {
             #expect(
@@ -75,7 +75,7 @@ struct `A limits` {
         #expect(keeper.closed(3) == nil)
     }
 
-    @Test func `refuses newcomers when all places are taken by agents`() {
+    @Test func `refuses new connections when agents take all places`() {
         var keeper = Keeper(maximumConnections: 2)
         for descriptor: Int32 in [1, 2] {
             _ = keeper.accepted(descriptor, descriptor, from: "a", origin: "a", now: 0)
@@ -89,7 +89,7 @@ struct `A limits` {
         #expect(keeper.accepted(4, 4, from: "c", origin: "c", now: 0) == nil)
     }
 
-    @Test func `names those who say nothing for ten seconds, and again if they stay`() {
+    @Test func `names connections that are silent for ten seconds, and again if they stay`() {
         var keeper = Keeper(maximumConnections: 10)
         _ = keeper.accepted(1, 1, from: "a", origin: "a", now: 0)
         _ = keeper.accepted(2, 2, from: "b", origin: "b", now: 5 * Self.second)
@@ -98,7 +98,7 @@ struct `A limits` {
         #expect(overdue(&keeper, seconds: 15...20) == [1, 2])
     }
 
-    @Test func `names those whom nobody has welcomed, however much they say`() {
+    @Test func `names connections that are not welcomed within 30 seconds`() {
         var keeper = Keeper(maximumConnections: 10)
         _ = keeper.accepted(1, 1, from: "a", origin: "a", now: 0)
         var named: [Int64] = []
@@ -182,7 +182,7 @@ struct `A limits` {
         #expect(keeper.proved(10, key: "another", limit: 4) == nil)
     }
 
-    @Test func `names nobody for the time in which it stood still itself`() {
+    @Test func `does not count the time during which it was suspended`() {
         var keeper = Keeper(maximumConnections: 10)
         _ = keeper.accepted(1, 1, from: "a", origin: "a", now: 0)
         _ = keeper.accepted(2, 2, from: "a", origin: "a", now: 0)

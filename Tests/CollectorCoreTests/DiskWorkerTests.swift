@@ -26,7 +26,7 @@ import Testing
         #expect(scene.report(1, of: "one").state == .finished)
     }
 
-    @Test func `who was told that a session's end is stuck hears that it is not any more`() throws {
+    @Test func `the end of a session that was stuck is reported as free again`() throws {
         let scene = try DiskScene()
         for source in ["one", "two"] { scene.finish(1, of: source) }
         scene.disk.setCapacity(0)
@@ -40,7 +40,7 @@ import Testing
         #expect(scene.stuckPaths.isEmpty)
     }
 
-    @Test func `what has become durable says when its oldest sample was captured`() throws {
+    @Test func `records that have become durable have the capture time of the oldest`() throws {
         let scene = try DiskScene()
         scene.append(3...5, to: 1, of: "one", capturedNanoseconds: { 1_000 + Int64($0) })
         scene.worker.commit()
@@ -67,7 +67,7 @@ import Testing
         #expect(scene.persisted("one") == [1...2, 3...3])
     }
 
-    @Test func `much that recovery could not check is made durable early`() throws {
+    @Test func `many unsynchronised bytes of a file are made durable early`() throws {
         let scene = try DiskScene()
         #expect(!scene.worker.mustCommit)
         let megabyte = 1 << 20
@@ -86,7 +86,7 @@ import Testing
     }
 
     /// A source's ledger says which earlier records this archive lacks.
-    @Test func `nothing of a source is called durable before its ledger is`() throws {
+    @Test func `a source's records are not called durable before its ledger`() throws {
         let scene = try DiskScene()
         let one = SourceKey(session: "session", source: "one")
         let ledger = scene.layout.ledger(one)
@@ -125,7 +125,7 @@ import Testing
         #expect(scene.persisted("one") == [1...2])
     }
 
-    @Test func `who was told that a commit failed hears when one has not`() throws {
+    @Test func `a failed commit is reported as stuck, and later as free`() throws {
         let scene = try DiskScene()
         let directory = scene.layout.session("session")
         scene.worker.perform(.beginSource(SourceKey(session: "session", source: "three")))
@@ -149,7 +149,7 @@ import Testing
         #expect(scene.stuckPaths.isEmpty)
     }
 
-    @Test func `nothing of a session is written before its description`() throws {
+    @Test func `no file of a session is written before its description`() throws {
         let scene = try DiskScene()
         let session = "next"
         let layout = scene.layout

@@ -26,7 +26,7 @@ import Wire
             ])
     }
 
-    @Test func `everything up to the first hole may be forgotten by its agent, and no more`() {
+    @Test func `an agent may release all records before the first hole`() {
         var durable = DurableRecords()
         #expect(durable.persisted(source: "camera", spool: spool) == 0)
         #expect(insert([2...3], &durable) == nil)
@@ -121,7 +121,7 @@ import Wire
         #expect(durable.persisted(source: "camera", spool: spools[29]) == 5)
     }
 
-    @Test func `a spool that was forgotten is not released because somebody remembers its end`() {
+    @Test func `a forgotten spool is not released because its end is remembered`() {
         var durable = DurableRecords(policy: .stored)
         durable.begin(source: "camera", spool: spool, received: 7)
         #expect(durable.persisted(source: "camera", spool: spool) == 7)
@@ -133,7 +133,7 @@ import Wire
         #expect(durable.stored(source: "camera", spool: other) == 7)
     }
 
-    @Test func `the store need not have what is nowhere, and waits for what is on disk`() {
+    @Test func `the store need not have lost records, but those on disk`() {
         var durable = DurableRecords(policy: .stored)
         durable.begin(source: "camera", spool: spool, received: 0)
         _ = insert([3...4], &durable)
@@ -168,7 +168,7 @@ import Wire
         #expect(durable.persisted(source: "camera", spool: SpoolID(high: 10, low: 0)) == 0)
     }
 
-    @Test func `of a message that comes again only what is missing is recorded`() {
+    @Test func `of a repeated message, only the missing records are recorded`() {
         var sequences = SequenceSet(upTo: 4)
         sequences.insert(6...7)
         var durable = DurableRecords(
@@ -193,7 +193,7 @@ import Wire
         #expect(durable.archivedSpools(of: "camera").isEmpty)
     }
 
-    @Test func `what a session has not said itself it says once`() {
+    @Test func `records of earlier sessions are reported once in each session`() {
         var durable = DurableRecords(
             ["camera": [RecordedSpool(spool: spool, sequences: SequenceSet(upTo: 4))]])
         #expect(durable.takeUnreported(3...6, of: "camera", spool: spool) == [3...4])
@@ -202,7 +202,7 @@ import Wire
         #expect(durable.takeUnreported(1...4, of: "camera", spool: spool) == [1...4])
     }
 
-    @Test func `what was written off counts as there when the source begins anew`() {
+    @Test func `records that were written off are not missing after a restart of the source`() {
         var durable = DurableRecords()
         _ = insert([1...4], &durable)
         durable.writeOff(5...6, of: "camera", spool: spool)

@@ -11,7 +11,7 @@ import Wire
 
 /// The messages that live viewers receive.
 @Suite struct FeedTests {
-    @Test func `a subscription is for a source, or for all whose names begin so`() {
+    @Test func `a subscription is for a source, or for a prefix of topics`() {
         var watched = WatchedSources()
         #expect(!watched.includes("stage"))
         func take(_ message: [UInt8]) -> Bool { watched.take(message) }
@@ -27,7 +27,7 @@ import Wire
         #expect(!take([7, 1]))
     }
 
-    @Test func `junk of one viewer does not keep another's subscription out`() {
+    @Test func `invalid subscriptions of one viewer do not block those of others`() {
         var watched = WatchedSources()
         for number in 0..<1_200 { _ = watched.take([1] + Array("junk\(number)".utf8)) }
         #expect(!watched.includes("stage"))
@@ -37,7 +37,7 @@ import Wire
         #expect(!watched.includes("st"))
     }
 
-    @Test func `of several wishes for a source the smallest counts, as long as it lasts`() {
+    @Test func `of several delay requests for a source, the shortest applies`() {
         var watched = WatchedSources()
         func take(_ message: [UInt8]) { _ = watched.take(message) }
         #expect(watched.requestedMilliseconds(of: "stage") == 0)
@@ -58,7 +58,7 @@ import Wire
         #expect(watched == WatchedSources())
     }
 
-    @Test func `a wish that no agent would follow is the nearest that it does`() {
+    @Test func `a delay request out of range is limited`() {
         var watched = WatchedSources()
         _ = watched.take([1])
         // Two topics with one length: it applies until both have ended.
@@ -76,7 +76,7 @@ import Wire
         #expect(FeedTopic.delayRequest(of: Array("@batch/99999999999/stage\0".utf8)) == nil)
     }
 
-    @Test func `who watches in two places is heard in both`() {
+    @Test func `subscriptions at two places are joined`() {
         var here = WatchedSources()
         var elsewhere = WatchedSources()
         #expect(here.union(elsewhere) == WatchedSources())

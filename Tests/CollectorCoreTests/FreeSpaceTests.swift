@@ -45,7 +45,7 @@ import Testing
         #expect(throws: ArchiveError.self) { try space.claim(100, for: "file") }
     }
 
-    @Test func `on a small disk a twentieth stays free`() throws {
+    @Test func `on a small disk 5 % stay free`() throws {
         let disk = Disk(free: 50_100)
         var space = disk.space(reserve: nil)
         try space.claim(100, for: "file")

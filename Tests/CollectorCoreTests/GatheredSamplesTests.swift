@@ -128,7 +128,7 @@ import Wire
         #expect(try !received([header]).hasSeveralRecords)
     }
 
-    @Test func `anything else with more parts is one message, which nobody takes`() throws {
+    @Test func `other messages with several parts do not have several records`() throws {
         let payload: [UInt8] = [1, 2, 3]
         let heartbeat = WireMessage.heartbeat(Heartbeat()).encoded()
         let probe = WireMessage.clockProbe(ClockProbe(t1: 1)).encoded()

@@ -11,7 +11,7 @@ import Wire
         return .command(.change(wish), source: "stage")
     }
 
-    @Test func `which devices, files and addresses a box opens is not its affair`() {
+    @Test func `a change of a box's devices, files or addresses is refused`() {
         for request in [
             command { $0.video = "file:/etc/passwd" }, command { $0.audio = "hw:0" },
             command {
@@ -27,7 +27,7 @@ import Wire
         #expect(GroupCommands.refusal(of: command { $0.videoBitrate = 1 }) == nil)
     }
 
-    @Test func `other requests are carried out, or not known`() {
+    @Test func `other requests are executed or refused as unknown`() {
         let carriedOut: [ControlRequest.Request] = [
             .stopSession(nil), .changeSession(SessionChange(of: "a")),
             .command(.status, source: "stage"), .command(.snapshot, source: "stage"),

@@ -87,7 +87,7 @@ private let second: Int64 = 1_000_000_000
         #expect((apart - 100 * 1_000_000_000).magnitude <= bound)
     }
 
-    @Test func `an impossible offer is none`() {
+    @Test func `an impossible session offer is ignored`() {
         var harness = SessionHarness()
         var camera = SteadyCamera("camera")
         var introduction = camera.introduction
@@ -105,7 +105,7 @@ private let second: Int64 = 1_000_000_000
         #expect(harness.started.count == 1 && harness.started != ["evening"])
     }
 
-    @Test func `records that nobody holds are a gap beside those that are held`() throws {
+    @Test func `records that no collector holds are a gap, apart from held ones`() throws {
         var harness = SessionHarness()
         var camera = SteadyCamera("camera")
         harness.open(camera, at: second)

@@ -95,7 +95,7 @@ import Wire
         #expect(inbox.isUrgent)
     }
 
-    @Test func `looks at the credit of who has sent much, and of nobody else`() throws {
+    @Test func `checks the credit only of senders of many bytes`() throws {
         var scene = try Scene(agents: 3)
         var inbox = Inbox()
         inbox.roomOfPeer = 100_000
@@ -125,7 +125,7 @@ import Wire
         #expect(looks(isShort: true).isEmpty && !inbox.isUrgent)
     }
 
-    @Test func `never waits for more of one connection than the largest window allows`() throws {
+    @Test func `is urgent at the largest window of one connection`() throws {
         var scene = try Scene(agents: 1)
         var inbox = Inbox()
         inbox.roomOfPeer = Int.max
@@ -153,9 +153,7 @@ import Wire
         #expect(inbox.oldestNanoseconds == nil)
     }
 
-    @Test func `that a connection has closed does not wait, and comes after what it has sent`()
-        throws
-    {
+    @Test func `is urgent when a connection closes, whose messages come first`() throws {
         var scene = try Scene(agents: 1)
         var inbox = Inbox()
         let message = try scene.message(of: 0, Self.samples(), payloadBytes: 10)
@@ -168,7 +166,7 @@ import Wire
         #expect(order == ["samples", "gone"])
     }
 
-    @Test func `what waits has an end in messages and in bytes`() throws {
+    @Test func `is bounded in messages and in bytes`() throws {
         var scene = try Scene(agents: 1)
         var inbox = Inbox()
         let heartbeat = try scene.message(of: 0, .heartbeat(Heartbeat()))

@@ -32,26 +32,26 @@ struct `An intake's guard` {
         }
     }
 
-    @Test func `lets a stranger have the largest greeting on its way, and no more`() {
+    @Test func `allows an unwelcomed connection the largest Hello, and no more`() {
         var scene = Scene(sources: 0)
         #expect(scene.look(read: 600) == nil)
         #expect(scene.look(read: WireLimits.headerBytes) == nil)
         #expect(scene.look(read: IntakeGuard.strangerBytes) != nil)
     }
 
-    @Test func `counts a stranger's bytes in segments, too: each may keep a buffer alive`() {
+    @Test func `also counts segments of an unwelcomed connection, each may keep a buffer alive`() {
         var scene = Scene(sources: 0)
         for _ in 0..<IntakeGuard.strangerSegments { #expect(scene.look(read: 36) == nil) }
         #expect(scene.look(read: 36) == .beforeWelcome(36 * 1_025))
     }
 
-    @Test func `lets a clock that is asked for years stay, heartbeats of the transport included`() {
+    @Test func `allows clock probes without a limit, with the transport's heartbeats`() {
         var scene = Scene(sources: 0)
         #expect(scene.look(read: 300) == nil)
         for _ in 0..<20_000 { #expect(scene.look(read: 50 + 11, taken: 50) == nil) }
     }
 
-    @Test func `does not let heartbeats hide what is not taken in`() {
+    @Test func `limits unfinished bytes also if heartbeats are in between`() {
         var scene = Scene(sources: 0)
         var excess: IntakeGuard.Excess?
         // A message is finished now and then, and much more is begun: the most that is ever unfinished is bounded.
@@ -64,7 +64,7 @@ struct `An intake's guard` {
         #expect(scene.look(read: IntakeGuard.strangerBytes + 1) != nil)
     }
 
-    @Test func `lets an agent have its credit on its way while the collector stands still`() {
+    @Test func `allows an agent its credit while the collector is suspended`() {
         var scene = Scene(sources: 2)
         let credit = 2 * Int(WireLimits.creditWindowBytes)
         #expect(scene.look(read: credit, grown: credit, isDrained: false) == nil)
@@ -106,7 +106,7 @@ struct `An intake's guard` {
         }
     }
 
-    @Test func `ends those who have most on their way when strangers have too much together`() {
+    @Test func `ends the largest of the unwelcomed connections if all together have too much`() {
         var intake = IntakeGuard()
         var readings: [Int32: IntakeGuard.Reading] = [:]
         for descriptor in Int32(0)..<100 {

@@ -26,7 +26,7 @@ import Trust
         return isSo()
     }
 
-    @Test func `says so when its thread ends, whatever has ended it`() throws {
+    @Test func `reports why its thread has ended`() throws {
         defer { #expect(throws: Never.self) { try FileManager.default.removeItem(at: directory) } }
         let counters = RefusalCounters()
         let authenticator = try KeyAuthenticator(
@@ -40,7 +40,7 @@ import Trust
         authenticator.close()
     }
 
-    @Test func `that is closed in its order says nothing`() throws {
+    @Test func `reports nothing after an orderly close`() throws {
         defer { #expect(throws: Never.self) { try FileManager.default.removeItem(at: directory) } }
         let counters = RefusalCounters()
         let authenticator = try KeyAuthenticator(
@@ -51,7 +51,7 @@ import Trust
         #expect(counters.shutReason == nil)
     }
 
-    @Test func `ends the collector when nobody can be let in any more`() throws {
+    @Test func `ends the collector if its thread has failed`() throws {
         defer { #expect(throws: Never.self) { try FileManager.default.removeItem(at: directory) } }
         var settings = CollectorSettings(
             endpoint: "tcp://127.0.0.1:*", archive: directory.appending(path: "archive").path,

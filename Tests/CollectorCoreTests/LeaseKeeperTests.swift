@@ -55,7 +55,7 @@ private let second: Int64 = 1_000_000_000
             place, name: "retention", logger: Logger(label: ""), now: { clock.now })
     }
 
-    @Test func `a database that is away ends it, and one that is back begins it anew`() {
+    @Test func `an unreachable database ends the lease, and it settles again afterwards`() {
         let (place, clock) = (Place(.granted(token: 3)), Clock())
         let keeper = keeper(place, clock)
         #expect(keeper.status == LeaseStatus(state: .unknown))
@@ -81,7 +81,7 @@ private let second: Int64 = 1_000_000_000
         #expect(!keeper.isHeld && keeper.status == LeaseStatus(state: .settling, token: 4))
     }
 
-    @Test func `another holder is in the status`() {
+    @Test func `the status names another holder`() {
         let (place, clock) = (
             Place(.refused(holder: "west", remainingNanoseconds: 9 * second)), Clock()
         )
@@ -91,7 +91,7 @@ private let second: Int64 = 1_000_000_000
         #expect(keeper.status.text == "done by west")
     }
 
-    @Test func `its thread asks, and gives it back at the end`() {
+    @Test func `its thread requests the lease, and releases it at the end`() {
         let (place, clock) = (Place(.granted(token: 5)), Clock())
         let keeper = keeper(place, clock)
         keeper.start()

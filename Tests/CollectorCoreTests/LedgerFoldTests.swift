@@ -82,7 +82,7 @@ import Testing
         #expect(lines.map(\.sequences.count) == [4, 4])
     }
 
-    @Test func `what is sent again is not written twice, and measurements are kept`() {
+    @Test func `lines of records that are repeated are dropped, and measurements kept`() {
         var budgets = SourceBudgets()
         budgets.ledgerBurstBytes = 1
         var fold = LedgerFold(budgets)
@@ -96,7 +96,7 @@ import Testing
         #expect(!fold.isWaiting)
     }
 
-    @Test func `a ledger that is full takes no more, and says so by not acknowledging`() {
+    @Test func `a full ledger accepts no more lines, whose records stay unacknowledged`() {
         var budgets = SourceBudgets()
         budgets.ledgerBytes = 2_000
         var fold = LedgerFold(budgets)

@@ -13,7 +13,7 @@ private let second: Int64 = 1_000_000_000
 /// Files that fail after their session ended, while others continue: each record is in one session, or a ledger
 /// explains its absence.
 @Suite struct LostLineTests {
-    @Test func `a later session does not name what an earlier one has lost`() throws {
+    @Test func `records that an earlier session has lost are not in a later ledger`() throws {
         let scene = try SessionsScene()
         scene.picture()
         scene.picture()
@@ -33,7 +33,7 @@ private let second: Int64 = 1_000_000_000
         #expect(try scene.flaws() == [])
     }
 
-    @Test func `what a session has lost is not recorded by the next one as well`() throws {
+    @Test func `records that a session has lost are not recorded by the next one`() throws {
         let scene = try SessionsScene()
         scene.picture()
         scene.picture()
@@ -53,7 +53,7 @@ private let second: Int64 = 1_000_000_000
         #expect(try scene.flaws() == [])
     }
 
-    @Test func `a rescue waits for what earlier sessions have lost`() throws {
+    @Test func `a rescue waits until the losses of earlier sessions are written`() throws {
         let scene = try DiskScene()
         let earlier = SourceKey(session: "session", source: "one")
         let later = SegmentKey(
@@ -93,7 +93,7 @@ private let second: Int64 = 1_000_000_000
     }
 
     @Test
-    func `what is behind a hole is looked up, even if the present session has none of it`() {
+    func `records after a hole are looked up, even if the present session has none`() {
         let spool = SpoolID(high: 1, low: 1)
         var durable = DurableRecords()
         _ = durable.insert(
@@ -123,7 +123,7 @@ private let second: Int64 = 1_000_000_000
         #expect(gaps.map(\.sequences) == [[1...1]])
     }
 
-    @Test func `records of a spool that a box comes back to are written off once`() throws {
+    @Test func `records of a spool that is used again are written off once`() throws {
         var harness = SessionHarness()
         var camera = SteadyCamera("camera")
         harness.open(camera, at: 0)
@@ -148,7 +148,7 @@ private let second: Int64 = 1_000_000_000
     }
 
     @Test(arguments: [false, true])
-    func `what an agent that has not come back may have is not called lost`(comesBack: Bool) {
+    func `records that an absent agent may have are not written off as lost`(comesBack: Bool) {
         let camera = SteadyCamera("camera")
         let zero = SessionHarness.instant(0).utc
         var manifest = SessionManifest(
@@ -265,7 +265,7 @@ private let second: Int64 = 1_000_000_000
         #expect(lines.map(\.sequences) == [[3...3]])
     }
 
-    @Test func `what an earlier session has between lower and higher numbers is said`() throws {
+    @Test func `records of an earlier session between missing ones are in the ledger`() throws {
         let scene = try DiskScene()
         let earlier = SourceKey(session: "earlier", source: "three")
         let present = SegmentKey(
@@ -299,7 +299,7 @@ private let second: Int64 = 1_000_000_000
         #expect(durable.takeUnreported(20...26, of: "three", spool: DiskScene.spool) == [24...24])
     }
 
-    @Test func `what was to come later may come into the same session, after all`() throws {
+    @Test func `records that were expected later may be recorded in the same session`() throws {
         let scene = try DiskScene()
         var entry = LedgerEntry(kind: .later, at: DiskScene.zero)
         entry.firstSequence = 2

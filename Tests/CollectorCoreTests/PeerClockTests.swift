@@ -198,7 +198,7 @@ import Wire
         if case .none(let text)? = way(collector, hasKeys: hasKeys) { text } else { "" }
     }
 
-    @Test func `one that listens on all addresses is reached by its machine's name`() {
+    @Test func `a collector that listens on all addresses is asked at its machine's name`() {
         for listen in ["tcp://0.0.0.0:5550", "tcp://*:5550", "tcp://[::]:5550"] {
             #expect(
                 way(collector(listen: listen))
@@ -213,7 +213,7 @@ import Wire
                 == .connect(endpoint: "tcp://10.0.0.7:5551", key: nil))
     }
 
-    @Test func `one that cannot be asked says why`() {
+    @Test func `the reason why a collector cannot be asked is stated`() {
         #expect(trouble(collector(listen: "tcp://127.0.0.1:5550")).contains("--advertise"))
         #expect(trouble(collector(listen: "ipc:///run/west")).contains("--advertise"))
         #expect(trouble(collector { $0.clock = nil }).contains("upgrade"))

@@ -12,7 +12,7 @@ private let second: Int64 = 1_000_000_000
     /// Long before the harness's present.
     private static let zero: Int64 = 1_700_000_000_123_456_789
 
-    @Test func `what is played again is where it was, however fast it comes`() throws {
+    @Test func `replayed samples keep their times at any speed`() throws {
         var harness = SessionHarness()
         var camera = SteadyCamera("camera")
         camera.zeroUTCNanoseconds = Self.zero
@@ -35,7 +35,7 @@ private let second: Int64 = 1_000_000_000
         #expect(harness.fragments("camera").allSatisfy { $0.context.clock.boundNanoseconds == 0 })
     }
 
-    @Test func `a session whose zero has been there before gets another name`() throws {
+    @Test func `a session with the zero of an earlier one gets a numbered name`() throws {
         var harness = SessionHarness()
         for round in 0..<3 {
             var camera = SteadyCamera("camera")
@@ -56,7 +56,7 @@ private let second: Int64 = 1_000_000_000
         #expect(named.nanoseconds == milliseconds * 1_000_000)
     }
 
-    @Test func `beside live sources, UTC says where it is`() throws {
+    @Test func `beside live sources, a replayed source is placed by UTC`() throws {
         var harness = SessionHarness()
         var live = SteadyCamera("live", clockNanoseconds: 7 * second)
         var again = SteadyCamera("again")
@@ -75,7 +75,7 @@ private let second: Int64 = 1_000_000_000
         #expect((179_999...180_001).contains(place))
     }
 
-    @Test func `one that comes back after a crash of its collector goes on where it was`() throws {
+    @Test func `a replayed source continues at its times after a reconnection`() throws {
         var harness = SessionHarness()
         var camera = SteadyCamera("camera")
         camera.zeroUTCNanoseconds = Self.zero

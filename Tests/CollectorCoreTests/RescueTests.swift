@@ -101,7 +101,7 @@ import Testing
         #expect(one.count == 1 && one.first?.endNanoseconds != nil)
     }
 
-    @Test func `what a failed fdatasync may have lost is never called durable`() throws {
+    @Test func `records that a failed fdatasync may have lost are never called durable`() throws {
         let scene = try DiskScene()
         scene.append(3...3, to: 1, of: "one")
         scene.disk.setFault(EIO, at: scene.path(1, of: "one"))

@@ -148,7 +148,7 @@ private struct Left {
         #expect(harness.starts("camera") == [0])
     }
 
-    @Test func `of a message that is partly on disk, the rest is recorded`() {
+    @Test func `the missing records of a message that is partly on disk are recorded`() {
         var left = Left()
         left.spool.sequences.insert(24...24)
         var harness = resumed(left)
@@ -182,7 +182,7 @@ private struct Left {
     }
 
     /// Their stamps went back by more than the tolerance, so they give no position.
-    @Test func `what comes again goes on behind what came again before it`() {
+    @Test func `repeated records continue after the ones before`() {
         var left = Left()
         var harness = resumed(left)
         harness.apply(
@@ -245,7 +245,7 @@ private struct Left {
             ])
     }
 
-    @Test func `what had not come again when a session ended is said, and known to be elsewhere`()
+    @Test func `records missing at a session's end are noted, as the next one may have them`()
         throws
     {
         var left = Left()
@@ -271,7 +271,7 @@ private struct Left {
         #expect(earlier.map(\.firstSequence) == [23, 25, 26])
     }
 
-    @Test func `what nobody has any more is a gap, and does not keep an agent waiting`() {
+    @Test func `records that are lost everywhere are a gap, and are acknowledged`() {
         var left = Left()
         var harness = resumed(left)
         left.camera.sequence = 30
@@ -292,7 +292,7 @@ private struct Left {
         #expect(watermark == 29)
     }
 
-    @Test func `after a reboot, zero is found by the wall clock, and the error is said`() throws {
+    @Test func `after a reboot, the wall clock gives zero, with its error`() throws {
         var left = Left()
         // The server's monotonic clock has restarted: 2 s instead of 60.
         let host = HostClock(boot: "another", wallErrorNanoseconds: 3_000_000)
@@ -445,7 +445,7 @@ private struct Left {
     }
 
     @Test(arguments: [-37 * second, 29 * second])
-    func `a source that comes later with a known clock mends what the wall clock placed`(
+    func `a source with a known clock corrects a zero that the wall clock gave`(
         wallError: Int64
     ) throws {
         var left = Left()
@@ -548,7 +548,7 @@ private struct Left {
         #expect(harness.reasons == [.complete])
     }
 
-    @Test func `a resumed session that nobody comes back to ends by itself`() {
+    @Test func `a resumed session ends if no source returns`() {
         var harness = resumed(Left(), idle: 100 * second)
         harness.tick(159 * second)
         #expect(harness.ended.isEmpty)
@@ -578,7 +578,7 @@ private struct Left {
         #expect(harness.started.count == 2)
     }
 
-    @Test func `after the operator's stop, what comes next begins a session at its first sample`() {
+    @Test func `after the operator's stop, the next sample begins a session`() {
         var harness = SessionHarness()
         var one = SteadyCamera("one")
         var two = SteadyCamera("two")
@@ -604,8 +604,7 @@ private struct Left {
         #expect(harness.fragments("one").map(\.sequences) == [[1...1], [2...2]])
     }
 
-    @Test func `an agent hears what was on disk when a file failed after its session's end`() throws
-    {
+    @Test func `records on disk are acknowledged if a file fails after its session`() throws {
         var harness = SessionHarness()
         var camera = SteadyCamera("camera")
         harness.open(camera, at: 0)
@@ -675,7 +674,7 @@ private struct Left {
         #expect(abs((harness.starts("late").first ?? 0) - (3_642 * 90_000)) <= 2)
     }
 
-    @Test func `what was captured before zero lands in the segments before it`() {
+    @Test func `samples from before zero are recorded in earlier segments`() {
         var harness = SessionHarness(segmentNanoseconds: 10 * second)
         var first = SteadyCamera("first")
         var offline = SteadyCamera("offline")

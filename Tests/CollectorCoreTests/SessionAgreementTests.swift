@@ -292,7 +292,7 @@ private let second: Int64 = 1_000_000_000
         return 0..<max(1, UInt64(text) ?? 200)
     }()
 
-    @Test func `beginnings wait for two seconds, and in the end all sessions are one`() {
+    @Test func `sessions wait two seconds to begin, and all are joined in the end`() {
         var joins = 0
         var attachments = 0
         for seed in Self.seeds {
@@ -349,7 +349,7 @@ private let second: Int64 = 1_000_000_000
             stopped: stopped)
     }
 
-    @Test func `of the rows that are recorded, the first applies, and a new one at once`() {
+    @Test func `the first recorded row applies, otherwise a new one is inserted`() {
         let own = proposal("p")
         var rows = SiteSessionRows(
             proposed: nil, newest: nil, newestSeconds: .infinity, recorded: nil, recordings: [])

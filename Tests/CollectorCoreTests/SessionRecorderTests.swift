@@ -50,7 +50,7 @@ private let second: Int64 = 1_000_000_000
     }
 
     @Test
-    func `what a source sent before it was refused, within the start window, is finished too`() {
+    func `samples of a source that was refused within the start window are recorded`() {
         var harness = SessionHarness()
         var honest = SteadyCamera("honest")
         var refused = SteadyCamera("refused")
@@ -69,7 +69,7 @@ private let second: Int64 = 1_000_000_000
         #expect(finished.sorted() == ["honest", "refused"])
     }
 
-    @Test func `a track that never comes holds a session up for four start windows at most`() {
+    @Test func `a missing track delays a session by at most four start windows`() {
         var harness = SessionHarness()
         var camera = SteadyCamera("camera")
         camera.tracks = [SteadyCamera.format, SteadyCamera.soundFormat]
@@ -170,7 +170,7 @@ private let second: Int64 = 1_000_000_000
         #expect(harness.ended.count == 1)
     }
 
-    @Test func `a goodbye without samples is acknowledged and makes no session`() {
+    @Test func `a goodbye without samples is acknowledged without a session`() {
         var harness = SessionHarness()
         var camera = SteadyCamera("empty")
         harness.open(camera, at: 0)

@@ -124,7 +124,7 @@ import Testing
         return false
     }
 
-    @Test func `nothing is reported before anything is known, and the end is`() {
+    @Test func `the first report follows the first facts, and the last one states the end`() {
         let place = Place()
         let publisher = publisher(place)
         publisher.start()
@@ -168,7 +168,7 @@ import Testing
         #expect(last.owedBytes == 5_000)
     }
 
-    @Test func `a server that is away is asked again, and one that is silent delays no end`() {
+    @Test func `an unreachable server is asked again, and a silent one does not delay the end`() {
         let place = Place()
         place.fail(.unavailable(place: "db1/tributary", reason: "it is away"))
         let lines = LineCount()
@@ -274,7 +274,7 @@ import Testing
         publisher.stop(until: .now() + .seconds(10))
     }
 
-    @Test func `the others are found, and asked for the time`() throws {
+    @Test func `the other collectors are found, and their clocks are queried`() throws {
         let place = Place()
         var west = Self.template
         west.name = "west"
@@ -302,9 +302,7 @@ import Testing
         clocks.stop(until: .now() + .seconds(10))
     }
 
-    @Test func `of more collectors than a site has, the rest are neither asked nor admitted`()
-        throws
-    {
+    @Test func `collectors above the site's limit are neither asked nor admitted`() throws {
         let place = Place()
         place.name(
             (0..<2 * PeerClocks.maximumPeers).map { number in

@@ -188,7 +188,7 @@ private let firstPicture = 1_000 * second - 1
         #expect(harness.recorder.manifest?.attached == nil)
     }
 
-    @Test func `while the site is away nothing waits, and it is asked when it is back`() throws {
+    @Test func `without the site nothing waits, and it is asked when it is reachable`() throws {
         var harness = harness(isReachable: false)
         _ = began(&harness)
         #expect(harness.started.count == 1 && harness.proposals.isEmpty)

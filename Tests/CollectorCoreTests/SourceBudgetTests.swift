@@ -16,7 +16,8 @@ import Testing
     }
 
     @Test(arguments: [1 << 61, -1 << 61, 90_000_000_000_000] as [Int64])
-    func `a sample of another age is no beginning of a session`(distance: Int64) throws {
+    func `a sample with a time far from now does not set the session's zero`(distance: Int64) throws
+    {
         var session = SessionHarness()
         var honest = SteadyCamera("honest")
         var liar = SteadyCamera("liar")
@@ -46,7 +47,7 @@ import Testing
         #expect(abs(newest - 1_900_000_000) < 10_000_000)
     }
 
-    @Test func `samples that are left out again and again are one range in the end`() {
+    @Test func `samples that are dropped repeatedly are joined into few ranges`() {
         var session = SessionHarness()
         var liar = SteadyCamera("liar")
         liar.tracks = [SteadyCamera.soundFormat]
@@ -72,7 +73,7 @@ import Testing
         #expect(ranges.reduce(0, +) < 4_000)
     }
 
-    @Test func `what lies within the last day does set zero`() throws {
+    @Test func `a sample of the last 24 hours sets zero`() throws {
         var session = SessionHarness()
         var camera = SteadyCamera("late")
         session.open(camera, at: 100_000 * Self.second)
@@ -128,7 +129,7 @@ import Testing
         #expect(session.releasedBytes == explained * 10)
     }
 
-    @Test func `segments that are filled may come as fast as they like`() {
+    @Test func `full segments are not counted against the file budget`() {
         var session = SessionHarness(segmentNanoseconds: 600 * Self.second)
         var camera = SteadyCamera("replayed")
         camera.zeroUTCNanoseconds = 1_700_000_000_000_000_000
@@ -151,7 +152,7 @@ import Testing
         #expect(session.releasedBytes == 0)
     }
 
-    @Test func `another agent's word on the same clock moves nobody's samples`() throws {
+    @Test func `another agent's exchanges on the same clock move no samples`() throws {
         var session = SessionHarness()
         var camera = SteadyCamera("honest", clockNanoseconds: 5 * Self.second)
         session.open(camera, at: Self.start)
@@ -173,7 +174,7 @@ import Testing
         #expect(abs(newest - 9_900_000_000) < 10_000_000)
     }
 
-    @Test func `sums of what agents count end where numbers do`() throws {
+    @Test func `counters stop at the largest number`() throws {
         var sourceCounters = SourceCounters()
         sourceCounters.opened(
             OpenedSource(

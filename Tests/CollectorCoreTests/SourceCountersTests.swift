@@ -44,7 +44,7 @@ import Testing
         }
     }
 
-    @Test func `who is gone for an hour is forgotten, and makes room before that`() throws {
+    @Test func `absent sources are forgotten after an hour, or if there are too many`() throws {
         var sourceCounters = SourceCounters()
         for number in 0..<SourceCounters.maximumSources {
             sourceCounters.opened(try source("camera\(number)"), at: Int64(number))
@@ -65,7 +65,7 @@ import Testing
         #expect(sourceCounters.names.count == SourceCounters.maximumSources - 1)
     }
 
-    @Test func `what is not durable ages until all of it is`() throws {
+    @Test func `the age of unpersisted samples counts until all are durable`() throws {
         var sourceCounters = SourceCounters()
         let stage = try source("stage")
         sourceCounters.opened(stage, at: 0)
@@ -114,7 +114,7 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func `an agent that has gone keeps what it reported until all of it is released`(
+    func `an absent agent's report stays until all of it is released`(
         isStored: Bool
     ) throws {
         var sourceCounters = SourceCounters(countsUnreleased: isStored)

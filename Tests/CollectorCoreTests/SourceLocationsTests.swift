@@ -10,7 +10,7 @@ private let second: Int64 = 1_000_000_000
         .init(nanoseconds: seconds * second, asked: ["door", "hall"], found: found)
     }
 
-    @Test func `one that was sent away is elsewhere until it comes back`() {
+    @Test func `a source that was sent elsewhere is there until it returns`() {
         var places = SourceLocations()
         #expect(places["door"] == nil)
         places.sentAway("door", at: second)
@@ -22,7 +22,7 @@ private let second: Int64 = 1_000_000_000
         #expect(places["door"] == nil)
     }
 
-    @Test func `the site names the collector of one that left by itself`() {
+    @Test func `a source that left by itself is at the collector that the site names`() {
         var places = SourceLocations()
         places.hear(answer(1, ["door": "west"]), at: second)
         #expect(places["door"] == "west" && places["hall"] == nil)
@@ -45,7 +45,7 @@ private let second: Int64 = 1_000_000_000
         #expect(places["door"] == "west")
     }
 
-    @Test func `an answer of before it connected here says nothing`() {
+    @Test func `an answer from before the source connected is ignored`() {
         var places = SourceLocations()
         places.opened("door", at: 10 * second)
         places.hear(answer(10, ["door": "west", "hall": "west"]), at: 11 * second)
@@ -58,7 +58,7 @@ private let second: Int64 = 1_000_000_000
         #expect(late["door"] == nil)
     }
 
-    @Test func `what was known stays while the site does not answer`() {
+    @Test func `a known location stays while the site does not answer`() {
         var places = SourceLocations()
         places.hear(answer(1, ["door": "west"]), at: second)
         places.opened("hall", at: 5_000 * second)

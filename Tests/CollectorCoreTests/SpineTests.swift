@@ -9,7 +9,7 @@ import Testing
         .sourceBegan(SourceKey(session: session, source: "one"))
     }
 
-    @Test func `who listens hears what it wants, in its order`() {
+    @Test func `a listener gets the events of its topics, in order`() {
         let spine = Spine()
         let sessions = SpineListener(.sessions, capacity: 8)
         let all = SpineListener(.all, capacity: 8)
@@ -26,7 +26,7 @@ import Testing
         #expect(sessions.take().events.map(\.session) == ["c"])
     }
 
-    @Test func `nothing is made where nobody listens`() throws {
+    @Test func `no event is made without a listener`() throws {
         let scene = try DiskScene()
         var isMade = false
         func event() -> RecordingEvent {
@@ -73,7 +73,7 @@ import Testing
         #expect(count.withLock { $0 } == 2)
     }
 
-    @Test func `a fragment is said where it lies, and called durable when it is`() throws {
+    @Test func `a fragment is announced with its position, and again when it is durable`() throws {
         let scene = try DiskScene()
         let listener = SpineListener(.fragments, capacity: 8)
         scene.spine.add(listener)

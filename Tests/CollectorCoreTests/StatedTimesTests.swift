@@ -100,7 +100,7 @@ private struct Numbers: RandomNumberGenerator {
         return found
     }
 
-    @Test func `a right clock states times before the recorded ones, by the delay`() throws {
+    @Test func `the times of a correct clock precede the recorded ones by the delay`() throws {
         var times = StatedTimes()
         var camera = Camera(ahead: 0)
         let found = findings(&camera, pictures: 1_000, in: &times)
@@ -152,7 +152,7 @@ private struct Numbers: RandomNumberGenerator {
     }
 
     @Test(arguments: [3_600 * second, 219 * millisecond])
-    func `stated times after the arrival are impossible`(ahead: Int64) throws {
+    func `stated times after the arrival are reported as impossible`(ahead: Int64) throws {
         var times = StatedTimes()
         var camera = Camera(ahead: ahead)
         let found = findings(&camera, pictures: 100, in: &times)

@@ -205,7 +205,7 @@ private let second: Int64 = 1_000_000_000
     }
 
     @Test
-    func `every reason of the protocol is one of a connection, but for those that end nothing`() {
+    func `every refusal reason is counted, except those after which agents continue`() {
         let told = RefusalReason.allCases.filter { ConnectionRefusal(.reason($0)) == nil }
         #expect(Set(told) == [.unknownConnection, .stopping, .term, .elsewhere])
         #expect(ConnectionRefusal(.reason(.version)) == .version)

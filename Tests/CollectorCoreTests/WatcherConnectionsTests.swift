@@ -8,7 +8,7 @@ import Testing
     private let second: Int64 = 1_000_000_000
     private let subscription = Connections.Change(topic: [1, 0], isWanted: true)
 
-    @Test func `the oldest that has not subscribed makes room, and never one that has`() {
+    @Test func `the oldest connection without a subscription is displaced, never one with`() {
         var connections = Connections()
         for number in 0..<Int32(Connections.maximumConnections) {
             #expect(
@@ -31,7 +31,7 @@ import Testing
         #expect(connections.count == Connections.maximumConnections)
     }
 
-    @Test func `strangers of one place take the places of nobody else`() {
+    @Test func `silent connections of one address displace only each other`() {
         var connections = Connections()
         let (limit, few) = (Int32(Connections.maximumConnections), Int32(3))
         for number in 0..<few {
@@ -52,7 +52,7 @@ import Testing
         #expect(Set(left).isSuperset(of: ["0", "1", "2"]))
     }
 
-    @Test func `so many subscriptions at once, and no more, whatever others have`() {
+    @Test func `the subscriptions of a key are limited, independently of others`() {
         var connections = Connections()
         _ = connections.accepted(1, "wall", from: "here", now: 0)
         func change(_ number: Int, _ isWanted: Bool = true) -> Connections.Change {
@@ -70,7 +70,7 @@ import Testing
                 == .topics(Connections.maximumTopics))
     }
 
-    @Test func `a key that floods is known again when it comes back`() {
+    @Test func `the rate limit of a key stays after its connection was closed`() {
         var connections = Connections()
         let burst = Int(Connections.burstBytes)
         var endings = 0
@@ -88,7 +88,7 @@ import Testing
         #expect(endings >= 20 - Connections.connectionsPerKey - 1)
     }
 
-    @Test func `what the connection before had sent is not its successor's`() {
+    @Test func `a new connection does not inherit the subscriptions of the previous one`() {
         var connections = Connections()
         _ = connections.accepted(1, "viewer", from: "there", now: 0)
         for _ in 0..<Connections.maximumSubscriptions - 1 {
@@ -99,7 +99,7 @@ import Testing
         #expect(connections.disallowed { $0 == "new" }.isEmpty)
     }
 
-    @Test func `where too much waits, the viewer that reads least gives way, one a second`() {
+    @Test func `if too many bytes wait, the slowest viewer is closed, one per second`() {
         var connections = Connections()
         func watch(_ number: Int32) {
             _ = connections.accepted(number, "\(number)", from: "\(number)", now: 0)
@@ -138,7 +138,7 @@ import Testing
         }
     }
 
-    @Test func `what is no subscription, and too many, end a connection`() {
+    @Test func `an invalid message, or too many subscriptions, ends a connection`() {
         var connections = Connections()
         _ = connections.accepted(1, "garbage", from: "there", now: 0)
         #expect(connections.sent(1, key: nil, nil, now: 0)?.reason == .notASubscription)
@@ -173,7 +173,7 @@ import Testing
         #expect(connections.connections.map(\.connection) == ["viewer"])
     }
 
-    @Test func `whoever does not subscribe is closed after ten seconds, others stay`() {
+    @Test func `a connection without a subscription is closed after ten seconds`() {
         var connections = Connections()
         _ = connections.accepted(1, "silent", from: "there", now: 0)
         _ = connections.accepted(2, "viewer", from: "there", now: 0)

@@ -132,18 +132,18 @@ import Wire
         return flaws
     }
 
-    @Test func `a hostile agent changes nothing of what honest ones have`() throws {
+    @Test func `a hostile agent does not change the files of correct agents`() throws {
         for seed in Self.seeds { #expect(try violations(of: seed) == [], "seed \(seed)") }
     }
 
     /// Found among thousands: ticks of one format read in another's timescale, and samples of an hour each.
     @Test(arguments: [211, 228, 259] as [UInt64])
-    func `what was once found stays mended`(seed: UInt64) throws {
+    func `seeds that failed once pass`(seed: UInt64) throws {
         #expect(try violations(of: seed) == [])
     }
 
     @Test(arguments: Sabotage.trusting)
-    func `a mend that is taken back is found within two hundred seeds`(sabotage: Sabotage) throws {
+    func `each removed budget is detected within 200 seeds`(sabotage: Sabotage) throws {
         var found: String?
         // Starts at a seed near a failing one, so that the test needs seconds.
         let first: UInt64 = sabotage == .believesAnyTime ? 9 : sabotage == .countsNoFiles ? 188 : 6

@@ -20,7 +20,7 @@ import Testing
         }
     }
 
-    @Test func `a seed leaves what it left before`() throws {
+    @Test func `a seed has the recorded outcome`() throws {
         if ProcessInfo.processInfo.environment["SIMULATION_OUTCOMES"] == "write" {
             let lines = try SimulationRun.seeds(usually: 32).map { "\($0) \(try outcome(of: $0))" }
             try FileSystem.replace(

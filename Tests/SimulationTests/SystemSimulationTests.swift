@@ -28,7 +28,7 @@ private let seeds = SimulationRun.seeds(usually: 28)
         SystemSimulation.trouble(of: seed)
     }
 
-    @Test func `whatever fails, every sample is recorded once and every file plays`() throws {
+    @Test func `with any faults, every sample is recorded once and every file plays`() throws {
         var crashes = 0
         var suspensions = 0
         for seed in seeds {
@@ -77,7 +77,7 @@ private let seeds = SimulationRun.seeds(usually: 28)
     }
 
     /// A locked, full, damaged or slow catalog does not change the agents' messages or their times.
-    @Test func `nothing waits for the catalog, and in the end it says what the files say`() throws {
+    @Test func `recording does not depend on the catalog, which ends equal to the files`() throws {
         var refusals = 0
         for seed in seeds.prefix(max(16, seeds.count / 4)) {
             let runs = try [true, false].map { keepsCatalog in
@@ -108,13 +108,13 @@ private let seeds = SimulationRun.seeds(usually: 28)
             111, 807, 1455, 1527, 3661, 5262, 5965, 7237, 9541, 9997, 17461, 28093, 37981, 38917,
             47533, 57613,
         ] as [UInt64])
-    func `what was once found stays mended`(seed: UInt64) throws {
+    func `seeds that failed once pass`(seed: UInt64) throws {
         #expect(try run(seed, trouble(of: seed)).violations == [])
     }
 
     /// A box loses power, with some damaged records already received by its collector, which then loses power too.
     @Test(arguments: [800, 1612, 1842, 2004, 3967] as [UInt64])
-    func `what was once found with everything failing stays mended`(seed: UInt64) throws {
+    func `seeds that failed once with all faults pass`(seed: UInt64) throws {
         #expect(try run(seed, .all.union(.stops)).violations == [])
     }
 
@@ -140,7 +140,7 @@ private let seeds = SimulationRun.seeds(usually: 28)
         #expect(destructions > seeds.count / 2, "the simulation has become harmless")
     }
 
-    @Test func `agents that forget what is not in the store are found out`() throws {
+    @Test func `agents that drop records which the store lacks are detected`() throws {
         var found = false
         for seed in 0..<40 as Range<UInt64> where !found {
             found = try !runWithStore(seed, sabotage: .releasesAtPersisted).violations.isEmpty

@@ -115,7 +115,7 @@ import Testing
         #expect(isWhole)
     }
 
-    @Test func `an error of the disk is not the end of it`() throws {
+    @Test func `a take-over succeeds after disk errors`() throws {
         let bucket = Self.bucket()
         for seed in 0..<20 as Range<UInt64> {
             let directory = try Directory()
@@ -146,7 +146,7 @@ import Testing
         return try Collector(settings: settings, logger: logger) { _ in }
     }
 
-    @Test func `half taken over, an archive is not recorded into without its store`() throws {
+    @Test func `a partial take-over cannot be recorded into without its store`() throws {
         let directory = try Directory()
         let layout = ArchiveLayout(root: directory.path)
         let bucket = Self.bucket()
@@ -197,7 +197,7 @@ import Testing
         #expect(bucket.requests <= requests)
     }
 
-    @Test func `what a proof says of earlier records ends with its own`() throws {
+    @Test func `a proof's statement about earlier records ends with its own records`() throws {
         let bucket = Self.bucket()
         let key = try #require(bucket.objects.keys.first { $0.hasSuffix(".mp4.json") })
         var proof = try SegmentProof.parse(

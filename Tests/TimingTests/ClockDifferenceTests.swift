@@ -60,7 +60,7 @@ import Timing
     }
 
     @Test(arguments: seeds)
-    func `whatever the delays, the true difference is within the bound`(seed: UInt64) throws {
+    func `the true difference is within the bound at any delay`(seed: UInt64) throws {
         for link in [
             SimulatedLink.quiet, .proxy, .rough(thereNanoseconds: 6e6, backNanoseconds: 1e6),
         ] {
@@ -113,11 +113,11 @@ import Timing
         }
     }
 
-    @Test func `nothing is known without an exchange`() {
+    @Test func `there is no difference without an exchange`() {
         #expect(ClockDifference(forth: [], back: []) == nil)
     }
 
-    @Test func `a moment that no clock shows does no harm`() throws {
+    @Test func `an extreme time has a large bound and does not trap`() throws {
         let exchanges = Exchanges(seed: 2, seconds: 5, link: .quiet)
         var both = try #require(ClockDifference(forth: exchanges.forth, back: exchanges.back))
         for moment in [Int64.min, .min / 2, .max / 2, .max] {

@@ -21,7 +21,7 @@ struct ClockEstimatorTests {
         }
     }
 
-    @Test func `nothing is known before the first exchange`() {
+    @Test func `there is no model before the first exchange`() {
         #expect(ClockEstimator().model(at: 0) == nil)
     }
 
@@ -48,7 +48,7 @@ struct ClockEstimatorTests {
         #expect(model.validFromAgentNanoseconds < 10 * Self.second)
     }
 
-    @Test func `a lie is counted and changes nothing`() {
+    @Test func `an outlier is counted and changes nothing`() {
         var estimator = ClockEstimator()
         let clock = steadyClock()
         _ = feed(&estimator, clock, seconds: 0..<20)
@@ -69,7 +69,7 @@ struct ClockEstimatorTests {
         #expect(estimator.counts.rejected == [.collectorClockBackwards: 1])
     }
 
-    @Test func `lies that do not agree with each other never make a jump`() {
+    @Test func `outliers that contradict each other are not taken for a jump`() {
         var estimator = ClockEstimator()
         let clock = steadyClock()
         _ = feed(&estimator, clock, seconds: 0..<5)
@@ -166,7 +166,7 @@ struct ClockEstimatorTests {
     }
 
     @Test(arguments: [Int64.min, .max])
-    func `a model asked at the ends of time does not trap`(moment: Int64) throws {
+    func `a model at an extreme time does not trap`(moment: Int64) throws {
         var estimator = ClockEstimator()
         _ = feed(&estimator, steadyClock(skewPPB: 500_000), seconds: 0..<5)
         let near = try #require(estimator.model(at: 0))
@@ -177,7 +177,7 @@ struct ClockEstimatorTests {
     }
 
     @Test(arguments: [-500_000.0, 500_000])
-    func `a collector that takes long over its answers does not spoil the bound`(
+    func `slow replies do not widen the bound`(
         skewPPB: Double
     ) throws {
         var estimator = ClockEstimator()

@@ -70,14 +70,14 @@ struct RetrospectTests {
         #expect(outcome.boundsNanoseconds.contains { $0 > 2_000_000_000 }, "around the jump")
     }
 
-    @Test func `nothing is known without an exchange that can be believed`() {
+    @Test func `there is no history without a valid exchange`() {
         #expect(ClockHistory([]) == nil)
         let lie = ClockExchange(
             t1Nanoseconds: 10, t2Nanoseconds: 5, t3Nanoseconds: 4, t4Nanoseconds: 12)
         #expect(ClockHistory([lie]) == nil)
     }
 
-    @Test func `one exchange alone says what it says`() throws {
+    @Test func `one exchange gives its offset and a bound that grows both ways`() throws {
         let exchange = ClockExchange(
             t1Nanoseconds: 1_000_000_000, t2Nanoseconds: 7_000_100_000,
             t3Nanoseconds: 7_000_110_000, t4Nanoseconds: 1_000_210_000)

@@ -56,7 +56,7 @@ struct TimelineTests {
             timeline.sessionNanoseconds(at: start + Self.second) == start + Self.second + 40_000)
     }
 
-    @Test func `the bound holds what is not slewed yet`() {
+    @Test func `the bound includes the rest of a correction that is being slewed`() {
         var timeline = timeline()
         let start = 110 * Self.second
         let newer = model(offset: 7_000 * Self.second + 100_000_000)
@@ -68,7 +68,9 @@ struct TimelineTests {
     }
 
     @Test(arguments: [500_000_001, -500_000_001, .max / 4] as [Int64])
-    func `what slewing cannot take is a discontinuity, and nothing moves`(correction: Int64) {
+    func `a correction too large to slew is a discontinuity, earlier samples keep their times`(
+        correction: Int64
+    ) {
         var timeline = timeline()
         let update = timeline.update(
             model(offset: 7_000 * Self.second + correction), at: 110 * Self.second)
@@ -76,7 +78,7 @@ struct TimelineTests {
         #expect(timeline.map(500 * Self.second) == 500 * Self.second)
     }
 
-    @Test func `an update moves nothing that has been mapped`() {
+    @Test func `an update does not move times that have been mapped`() {
         var timeline = timeline()
         let mapped = timeline.map(120 * Self.second)
         _ = timeline.update(

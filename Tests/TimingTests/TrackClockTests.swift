@@ -52,7 +52,7 @@ struct TrackClockTests {
         #expect(placed.allSatisfy { $0.faults.isEmpty })
     }
 
-    @Test func `in other ticks a track goes on behind what there was`() {
+    @Test func `a track with another timescale continues after the previous one's end`() {
         var before = packets(rate: 48_000)
         _ = place(&before, stamps(1_000_000_000, duration: 21_333_333))
         var clock = packets(rate: 44_100)
@@ -67,7 +67,7 @@ struct TrackClockTests {
         #expect(last.map { $0.dtsTicks > 48_000 } == [true])
     }
 
-    @Test func `samples whose stamps cannot be used run on no farther than they may`() {
+    @Test func `samples with unusable timestamps are placed at most at the given limit`() {
         var clock = pictures()
         let hour = 3_600 * Self.second
         let first = clock.place(stamps(0, duration: hour), nowNanoseconds: 300 * hour)
@@ -82,7 +82,7 @@ struct TrackClockTests {
         #expect(last.dtsTicks <= 121 * 90_000)
     }
 
-    @Test func `what was captured before the session's zero has negative ticks`() {
+    @Test func `samples from before the session's zero have negative ticks`() {
         var clock = pictures()
         let placed = place(&clock, stamps(-7_200 * Self.second), now: 0)
         #expect(placed.map(\.dtsTicks) == [-648_000_000])
@@ -155,7 +155,7 @@ struct TrackClockTests {
         #expect(placed.map(\.ptsTicks) == [90_000, 99_000])
     }
 
-    @Test func `a stamp that goes back an hour runs on`() {
+    @Test func `a timestamp an hour back is replaced by the next regular time`() {
         var clock = pictures()
         let placed = place(
             &clock, stamps(4_000 * Self.second), stamps(400 * Self.second),
@@ -165,7 +165,7 @@ struct TrackClockTests {
         #expect(placed[1].faults == [.backwards])
     }
 
-    @Test func `a stamp an hour ahead runs on, and the next one is believed again`() {
+    @Test func `a timestamp an hour ahead is replaced, and the next valid one is used`() {
         var clock = pictures()
         let placed = place(
             &clock, stamps(Self.second), stamps(3_601 * Self.second), stamps(1_066_666_667),
@@ -183,7 +183,7 @@ struct TrackClockTests {
         #expect(placed[1].ptsTicks - placed[1].dtsTicks == 6_000)
     }
 
-    @Test func `stamps that stay ahead never fill up the future`() {
+    @Test func `timestamps that stay ahead advance by one tick each`() {
         var clock = pictures()
         let now = 2 * Self.second
         for _ in 0..<1_000 {
@@ -217,7 +217,7 @@ struct TrackClockTests {
     }
 
     @Test(arguments: [0, -1, .min, .max, 3_600_000_000_001] as [Int64])
-    func `a senseless duration is that of the sample before`(duration: Int64) {
+    func `an invalid duration is replaced by the previous sample's`(duration: Int64) {
         var clock = pictures()
         let placed = place(
             &clock, stamps(0, duration: 66_666_667), stamps(66_666_667, duration: duration))
@@ -228,7 +228,7 @@ struct TrackClockTests {
     }
 
     @Test(arguments: [0, 1])
-    func `nothing that arrives traps, repeats a DTS or puts a PTS before it`(kind: Int) {
+    func `no input traps, repeats a DTS or puts a PTS before its DTS`(kind: Int) {
         var random = SeededGenerator(seed: 77)
         var clock =
             kind == 0

@@ -59,7 +59,7 @@ struct ZeroTieTests {
         #expect(tie.zero(of: "one") == tie.zero)
     }
 
-    @Test func `clocks that a wall clock placed have no vote beside one that was measured`() {
+    @Test func `measured clocks outvote those that the wall clock placed`() {
         var tie = tie
         _ = observe(&tie, "by wall", zero: 30 * Self.second, bound: 16 * Self.second)
         _ = observe(&tie, "by wall, too", zero: 30 * Self.second, bound: 16 * Self.second)
@@ -69,7 +69,7 @@ struct ZeroTieTests {
         #expect(abs(tie.zero.nanoseconds - 90 * Self.second) <= 1)
     }
 
-    @Test func `zero moves only where its error is halved, or its place is excluded`() {
+    @Test func `zero moves only if its error is halved or its value is excluded`() {
         var tie = tie
         _ = observe(&tie, "one", zero: 90 * Self.second, bound: Self.millisecond)
         let before = tie.zero.nanoseconds

@@ -43,14 +43,14 @@ private let seeds = SimulationRun.seeds(usually: 32)
     /// failure that is not taken back, and collectors that all decline (5709); a picture at its stamp, near
     /// those whose times could not be kept (71231).
     @Test(arguments: [45, 83, 178, 335, 430, 760, 2410, 5709, 71_231] as [UInt64])
-    func `what was once found stays mended`(seed: UInt64) throws {
+    func `seeds that failed once pass`(seed: UInt64) throws {
         #expect(try run(seed).violations == [])
     }
 
     /// Sessions that are attached to each other, because the database was restored twice (1437); parts of a session that no archive
     /// has, because its collector died when it began (5160).
     @Test(arguments: [1437, 5160] as [UInt64])
-    func `what was once found on a site stays mended`(seed: UInt64) throws {
+    func `seeds that failed once on a site pass`(seed: UInt64) throws {
         #expect(try run(seed, isOnSite: true).violations == [])
     }
 
@@ -78,9 +78,7 @@ private let seeds = SimulationRun.seeds(usually: 32)
         #expect(all.shared > 0)
     }
 
-    @Test func `whatever a site's database does, its archives have one session and every sample`()
-        throws
-    {
+    @Test func `with a faulty database, a site has one session and every sample`() throws {
         var all = Result(violations: [])
         for seed in seeds {
             let result = try run(seed, isOnSite: true)
@@ -99,7 +97,7 @@ private let seeds = SimulationRun.seeds(usually: 32)
     }
 
     @Test(arguments: GroupSabotage.allCases)
-    func `what is broken on purpose is found within two hundred seeds`(
+    func `each sabotage is detected within 200 seeds`(
         sabotage: GroupSabotage
     ) throws {
         var found: (seed: UInt64, violation: String)?
