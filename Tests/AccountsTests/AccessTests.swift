@@ -81,7 +81,7 @@ extension Access.Answer {
 }
 
 struct `Access without accounts` {
-    @Test func `is everybody's`() async throws {
+    @Test func `is unrestricted`() async throws {
         let scene = AccessScene()
         let access = try scene.access(hasAccounts: false)
         let everything = Access.Answer.allowed(.anonymous, .everything, renewedCookie: nil)
@@ -140,7 +140,7 @@ struct `Access by password` {
         #expect(access.logOut(cookie: nil, now: AccessSample.time(0)).hasSuffix("; Secure"))
     }
 
-    @Test func `does not tell names from passwords`() async throws {
+    @Test func `does not reveal whether a name exists`() async throws {
         try scene.add("anna")
         let token = try scene.users.addScript("backup")
         let access = try scene.access()
@@ -191,9 +191,7 @@ struct `Access by password` {
         #expect(access.logInResults == [.wrong: 60, .succeeded: 1])
     }
 
-    @Test func `has its turn while one address has more verified than there is time for`()
-        async throws
-    {
+    @Test func `gets its turn while another address has many attempts in progress`() async throws {
         let queue = BlockingWorkQueue("test", maximumRunning: 2, maximumWaiting: 2)
         let gate = WorkGate()
         let scene = AccessScene(hashing: queue)
@@ -240,7 +238,7 @@ struct `Access by password` {
         }
     }
 
-    @Test func `says that it is busy, and does not count that`() async throws {
+    @Test func `reports when it is busy, and does not count this attempt`() async throws {
         let queue = BlockingWorkQueue("test", maximumRunning: 1, maximumWaiting: 0)
         let gate = WorkGate()
         let scene = AccessScene(hashing: queue)
@@ -273,7 +271,7 @@ struct `Access by password` {
         #expect(access.check(cookie: header, at: 64_800) == .refused(.notLoggedIn))
     }
 
-    @Test func `ends with logging out, in all cookies of the log-in`() async throws {
+    @Test func `ends at log-out for all cookies of the log-in`() async throws {
         try scene.add("anna")
         let access = try scene.access()
         let cookie = try await access.cookie(of: "anna")
@@ -293,7 +291,7 @@ struct `Access by password` {
         }
     }
 
-    @Test func `ends for an account that changes, and for no other`() async throws {
+    @Test func `ends when its account changes, and for no other`() async throws {
         try scene.add("anna")
         try scene.add("ben")
         try scene.add("carl")
@@ -322,7 +320,7 @@ struct `Access by password` {
         #expect(scene.lines.all.isEmpty)
     }
 
-    @Test func `outlives a restart, and not another key`() async throws {
+    @Test func `survives a restart, but not a new key`() async throws {
         try scene.add("anna")
         let cookie = try await scene.access().cookie(of: "anna")
         #expect(try scene.access().check(cookie: cookie).rights != nil)
@@ -345,7 +343,7 @@ struct `Access by password` {
 struct `A file of accounts that changes` {
     private let scene = AccessScene()
 
-    @Test func `counts as it was while it cannot be used, which is said once`() throws {
+    @Test func `keeps its last state while it is unusable, with one line`() throws {
         let token = "Bearer \(try scene.users.addScript("backup"))"
         let access = try scene.access()
         let path = scene.users.path
@@ -376,7 +374,7 @@ struct `A file of accounts that changes` {
         #expect(scene.lines.all.count == 4)
     }
 
-    @Test func `is looked at once a second`() throws {
+    @Test func `is read again at most once a second`() throws {
         try scene.add("anna")
         let access = try scene.access()
         let token = "Bearer \(try scene.users.addScript("backup"))"
@@ -391,7 +389,7 @@ struct `A file of accounts that changes` {
 struct `Access by token` {
     private let scene = AccessScene()
 
-    @Test func `is a script's`() throws {
+    @Test func `is for scripts`() throws {
         let token = try scene.users.addScript("backup", role: .operator)
         let access = try scene.access()
         let expected = Access.Answer.allowed(
@@ -402,7 +400,7 @@ struct `Access by token` {
         #expect(access.check(cookie: "tributary=a", authorization: "Bearer \(token)") == expected)
     }
 
-    @Test func `is limited by address, but not for a right one`() throws {
+    @Test func `is limited by address for wrong tokens; a valid token is not limited`() throws {
         let token = "Bearer \(try scene.users.addScript("backup"))"
         let access = try scene.access()
         for _ in 0..<10 {
@@ -417,7 +415,7 @@ struct `Access by token` {
     }
 
     @Test(arguments: ["Bearer", "Bearer ", "Bearer a b", "Bearer \0", "Bearer =", "BEARER A"])
-    func `is refused when it is none`(header: String) throws {
+    func `is refused if the header is invalid`(header: String) throws {
         try scene.add("anna")
         #expect(try scene.access().check(authorization: header) == .refused(.wrongToken))
     }
@@ -426,7 +424,7 @@ struct `Access by token` {
         "", " ", "Basic YTpi", "Digest a", "Bearerx", "\0",
         "Bearer \(String(repeating: "A", count: 65_536))", String(repeating: " ", count: 65_536),
     ])
-    func `is not looked for in other headers`(header: String) async throws {
+    func `is not read from other headers`(header: String) async throws {
         try scene.add("anna")
         let access = try scene.access()
         #expect(access.check(authorization: header) == .refused(.notLoggedIn))
@@ -442,7 +440,7 @@ struct `An answer without an end` {
 
     private let scene = AccessScene()
 
-    @Test func `goes on until whoever asked for it logs out`() async throws {
+    @Test func `is valid until its user logs out`() async throws {
         try scene.add("anna")
         try scene.add("ben")
         let access = try scene.access()
@@ -487,7 +485,7 @@ struct `An answer without an end` {
         #expect(!access.isValid(narrow, at: 2))
     }
 
-    @Test func `is not opened by anything else`() throws {
+    @Test func `is never valid with other credentials`() throws {
         try scene.add("anna")
         let access = try scene.access()
         for authorization in [nil, "Bearer guessed", "Basic YTpi"] {

@@ -55,7 +55,7 @@ struct `A limit of work` {
     private let anna = WorkOwner.account(.user("anna"))
     private let ben = WorkOwner.account(.user("ben"))
 
-    @Test func `lets so many run, so many more wait, and refuses the others`() async throws {
+    @Test func `runs a number of tasks, lets a number wait, and refuses the others`() async throws {
         let limit = AsyncLimit(2, waiting: 3, ofOwner: 3)
         let work = HeldWork()
         let done = try await withThrowingTaskGroup(of: Bool.self) { group in
@@ -104,7 +104,7 @@ struct `A limit of work` {
         #expect((1...3).contains(work.most))
     }
 
-    @Test func `gives the place back of work that fails`() async throws {
+    @Test func `releases the slot of work that fails`() async throws {
         let limit = AsyncLimit(1, waiting: 0, ofOwner: 0)
         for _ in 0..<5 {
             await #expect(throws: Failure.self) {
@@ -115,7 +115,7 @@ struct `A limit of work` {
         #expect(value == 7)
     }
 
-    @Test func `gives the place back of work that was cancelled`() async throws {
+    @Test func `releases the slot of work that was cancelled`() async throws {
         let limit = AsyncLimit(1, waiting: 1, ofOwner: 1)
         let work = HeldWork()
         let first = Task { try await limit.run(for: anna) { try await work.run() } }
@@ -146,7 +146,7 @@ struct `A limit of work` {
         #expect(value == 7)
     }
 
-    @Test func `gives the place of long work away, where that is asked for`() async throws {
+    @Test func `releases the slot of long work early, if configured`() async throws {
         let limit = AsyncLimit(1, waiting: 1, ofOwner: 1, longDuration: .milliseconds(1))
         let work = HeldWork()
         let first = Task { try await limit.run(for: anna) { try await work.run() } }
@@ -159,9 +159,7 @@ struct `A limit of work` {
         try await first.value
     }
 
-    @Test func `lets who has had no turn take the place of who had one, where it is told to`()
-        async throws
-    {
+    @Test func `displaces a waiting owner with a recent turn, if configured`() async throws {
         let limit = AsyncLimit(1, waiting: 2, ofOwner: 1, whenFull: .displacesFrequent)
         let (anna, ben, carl) = (anna, ben, WorkOwner.account(.user("carl")))
         let dora = WorkOwner.account(.user("dora"))
@@ -188,7 +186,7 @@ struct `A limit of work` {
         #expect(three == 3 && five == 5)
     }
 
-    @Test func `gives up the place of whoever is cancelled while it waits`() async throws {
+    @Test func `removes a cancelled task from the queue`() async throws {
         let limit = AsyncLimit(1, waiting: 1, ofOwner: 1)
         let (anna, work) = (anna, HeldWork())
         let first = Task { try await limit.run(for: anna) { try await work.run() } }
@@ -229,7 +227,7 @@ struct `A limit of work` {
         #expect(values == [0, 1, 8])
     }
 
-    @Test func `gives a place to whoever had one longest ago`() async throws {
+    @Test func `serves the waiting owner with the oldest turn first`() async throws {
         let limit = AsyncLimit(1, waiting: 10, ofOwner: 10)
         let (anna, work) = (anna, HeldWork())
         let begun = NameList()
@@ -253,7 +251,7 @@ struct `A limit of work` {
 
 /// The owner whose work shares a queue.
 @Suite struct WorkOwnerTests {
-    @Test func `an account is one owner wherever it is, and so is an address without one`() {
+    @Test func `an account is one owner at any address, and an anonymous address is one owner`() {
         func owner(_ identity: Identity, _ address: String) -> WorkOwner {
             WorkOwner(identity, remoteAddress: address)
         }

@@ -17,7 +17,7 @@ struct `Access by link` {
             now: AccessSample.time(0))
     }
 
-    @Test func `opens one file, to everybody, for a while`() throws {
+    @Test func `permits one file without a log-in until it expires`() throws {
         try scene.add("anna")
         let access = try scene.access()
         let link = try link(access)
@@ -155,7 +155,7 @@ struct `Access by link` {
         }
     }
 
-    @Test func `is given by who may see the source, and not by another link`() throws {
+    @Test func `needs the right to the source, and cannot be made by another link`() throws {
         try scene.add("anna")
         _ = try scene.users.addScript("backup", sources: SourceScope("door"))
         let access = try scene.access()

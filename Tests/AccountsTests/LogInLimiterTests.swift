@@ -120,7 +120,7 @@ struct `A limiter of log-ins` {
         #expect(limiter.fail("anna", from: home, now: 12 * second) == .fast)
     }
 
-    @Test func `gives back what a success has taken, and no more`() {
+    @Test func `returns only what a success has taken`() {
         var limiter = LogInLimiter()
         for _ in 0..<4 { #expect(limiter.fail("anna", from: home, now: 0) == .fast) }
         for _ in 0..<100 { #expect(limiter.succeed("anna", from: home, now: 0) == .fast) }
@@ -172,7 +172,7 @@ struct `A table of buckets` {
         }
     }
 
-    @Test func `forgets what is full first`() {
+    @Test func `forgets full buckets first`() {
         var table = table(8)
         for key in 0..<7 { table.take(key, now: 0) }
         for _ in 0..<5 { table.take(7, now: 0) }
@@ -183,7 +183,7 @@ struct `A table of buckets` {
         #expect(table.waitNanoseconds(7, now: 13 * second) == 11 * second)
     }
 
-    @Test func `does not forget one that is empty for any number of others`() {
+    @Test func `does not forget an empty bucket for any number of others`() {
         var table = table(80)
         for _ in 0..<5 { table.take(-1, now: 0) }
         let wait = table.waitNanoseconds(-1, now: 0)
@@ -197,7 +197,7 @@ struct `A table of buckets` {
         #expect(table.waitNanoseconds(-1, now: 0) == wait)
     }
 
-    @Test func `gives nothing back to what is not there`() {
+    @Test func `returns nothing to an unknown bucket`() {
         var table = table(8)
         table.giveBack(1)
         #expect(table.count == 0)

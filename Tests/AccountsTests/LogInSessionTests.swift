@@ -28,7 +28,7 @@ struct `A log-in's cookie` {
         return [version] + times + [UInt8](repeating: 7, count: 32) + Array(name.utf8)
     }
 
-    @Test func `says who has logged in`() throws {
+    @Test func `identifies the account`() throws {
         let account = try AccessSample.account()
         let session = LogInSession(of: account, key: key, now: now)
         let found = self.read(session.text(key: key))
@@ -40,7 +40,7 @@ struct `A log-in's cookie` {
         #expect(session.text(key: key).utf8.count < 160)
     }
 
-    @Test func `of the longest name can be read`() throws {
+    @Test func `can have the longest name`() throws {
         let account = try AccessSample.account(String(repeating: "a", count: 64))
         let session = LogInSession(of: account, key: key, now: now)
         #expect(read(session.text(key: key)) == session)
@@ -179,7 +179,7 @@ struct `The header of a cookie` {
         #expect(later.contains("; Max-Age=40000;"))
     }
 
-    @Test func `removes it`() {
+    @Test func `clears the cookie`() {
         #expect(plain.clearing == "tributary=; Path=/; Max-Age=0; HttpOnly; SameSite=Strict")
         #expect(
             secure.clearing
@@ -192,12 +192,12 @@ struct `The header of a cookie` {
         ("tributary=a=b", "a=b"), ("tributary=a; tributary=a", "a"), ("x; tributary=a", "a"),
         ("__Host-tributary=b; tributary=a", "a"),
     ])
-    func `is read from among others`(header: String, value: String) {
+    func `is found among other cookies`(header: String, value: String) {
         #expect(plain.value(in: header) == value)
     }
 
     @Test(arguments: headersWithout)
-    func `has none`(header: String) {
+    func `has no value if the cookie is absent or ambiguous`(header: String) {
         #expect(plain.value(in: header) == nil)
     }
 
@@ -235,7 +235,7 @@ struct `Revoked log-ins` {
         #expect(try !revoked.contains(session("anna", at: life)))
     }
 
-    @Test func `that are too many end those of whoever has most, and nobody else's`() throws {
+    @Test func `above the capacity, end all log-ins of the account with most of them`() throws {
         var revoked = RevokedSessions(capacity: 10)
         let (ended, kept) = (try session("ben"), try session("ben"))
         revoked.revoke(ended, now: now)

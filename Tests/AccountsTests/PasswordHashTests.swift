@@ -58,12 +58,12 @@ struct `A password's hash` {
         #expect(try isRight(Array(longest.utf8), PasswordHash(of: longest, cost: .least)))
     }
 
-    @Test func `of nobody is never right, not even for its own text`() throws {
+    @Test func `of an unknown account never matches`() throws {
         #expect(try !isRight(right, nil))
         #expect(try !isRight([UInt8](repeating: 0, count: 32), nil))
     }
 
-    @Test func `of nobody costs as much time as one that there is`() throws {
+    @Test func `of an unknown account takes as long as one that exists`() throws {
         let cost = try #require(PasswordHash.Cost(log2Rounds: 12, blockSize: 8, parallelism: 2))
         let hash = try PasswordHash(of: AccessSample.password, cost: cost)
         func threadTime() -> Double {
@@ -130,7 +130,7 @@ struct `A password's hash` {
         "scrypt$10$1$1$SALT$", "scrypt$10$1$1$HASH$SALT", "scrypt$10$1$1$SALT$HASH\0",
         "scrypt$10$1$1$\0$HASH", " scrypt$10$1$1$SALT$HASH", "SCRYPT$10$1$1$SALT$HASH",
     ])
-    func `is not read from anything else`(pattern: String) {
+    func `is not parsed from other text`(pattern: String) {
         let salt = ByteText.base64URL([UInt8](repeating: 1, count: 16))
         let hash = ByteText.base64URL([UInt8](repeating: 2, count: 32))
         let text = pattern.replacing("SALT", with: salt).replacing("HASH", with: hash)
@@ -145,7 +145,7 @@ private let notTokens: [String] = [
 ]
 
 struct `A script's token` {
-    @Test func `is random, and known by its digest`() throws {
+    @Test func `is random, and identified by its digest`() throws {
         let (one, other) = (AccessToken.random(), AccessToken.random())
         #expect(one.text != other.text)
         #expect(one.text.utf8.count == 43)
@@ -155,7 +155,7 @@ struct `A script's token` {
         #expect(one.digest.text != one.text)
     }
 
-    @Test func `is hashed as others do`() throws {
+    @Test func `has the SHA-256 digest that other programs compute`() throws {
         // printf %064d 0 | xxd -r -p | sha256sum
         let zeros = try #require(AccessToken(text: String(repeating: "A", count: 43)))
         let digest = try #require(
@@ -164,7 +164,7 @@ struct `A script's token` {
     }
 
     @Test(arguments: notTokens)
-    func `is not read from anything else`(text: String) {
+    func `is not parsed from other text`(text: String) {
         #expect(AccessToken(text: text) == nil)
         #expect(TokenDigest(text: text) == nil)
     }

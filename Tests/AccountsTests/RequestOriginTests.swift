@@ -26,11 +26,11 @@ struct `The host of a request` {
         "lócalhost",
         "[::ffff:127.0.0.1]", "[fe80::1%eth0]", String(repeating: "a", count: 65_536),
     ])
-    func `is no other one`(header: String) throws {
+    func `must not be another host`(header: String) throws {
         #expect(try !local().allows(header))
     }
 
-    @Test func `is needed`() throws {
+    @Test func `is required`() throws {
         #expect(try !local().allows(nil))
     }
 
@@ -49,7 +49,7 @@ struct `The host of a request` {
     @Test(arguments: [
         "", "a b", "viewer:8080", "http://viewer", "a\0", "*", "*.", "*.192.0.2.1", "[::1]",
     ])
-    func `cannot be allowed unless it is one`(name: String) {
+    func `cannot be allowed if it is not a valid host name`(name: String) {
         #expect(throws: AccessError.notAHostName(name)) { try local([name]) }
     }
 
@@ -66,7 +66,7 @@ struct `The host of a request` {
     }
 
     @Test(arguments: ["0.0.0.0", "::"])
-    func `may be any address where all are listened at`(listenHost: String) throws {
+    func `may be any address if the viewer listens at all of them`(listenHost: String) throws {
         let hosts = try HostCheck(listenHost: listenHost)
         #expect(hosts.allows("192.0.2.7:8080"))
         #expect(hosts.allows("[2001:db8::7]"))
@@ -110,12 +110,12 @@ struct `The origin of a change` {
         "file://", "https://localhost", "https:/viewer.example.org",
         String(repeating: "https://viewer.example.org", count: 2_600),
     ])
-    func `is no other one`(origin: String) throws {
+    func `must not be another site`(origin: String) throws {
         #expect(try flaw(origin: origin) == .foreignOrigin)
         #expect(try flaw(.anonymous, origin: origin) == .foreignOrigin)
     }
 
-    @Test func `is needed of a browser`() throws {
+    @Test func `is required from a browser`() throws {
         #expect(try flaw(origin: nil) == .missingOrigin)
         #expect(try flaw(origin: nil, site: "same-origin") == .missingOrigin)
         #expect(try flaw(.anonymous, origin: nil, site: "same-origin") == .missingOrigin)
@@ -126,12 +126,12 @@ struct `The origin of a change` {
     @Test(arguments: [
         "cross-site", "same-site", "none", "", "Same-Origin", "same-origin, cross-site",
     ])
-    func `is of this site`(site: String) throws {
+    func `must state the same site`(site: String) throws {
         #expect(try flaw(origin: "https://viewer.example.org", site: site) == .foreignOrigin)
         #expect(try flaw(.anonymous, origin: nil, site: site) == .foreignOrigin)
     }
 
-    @Test func `needs an allowed host, whatever it is itself`() throws {
+    @Test func `needs an allowed host in any case`() throws {
         let evil = "https://evil.example"
         #expect(try flaw(host: "evil.example", origin: evil) == .foreignHost)
         #expect(try flaw(.anonymous, host: "evil.example", origin: evil) == .foreignHost)
@@ -139,7 +139,7 @@ struct `The origin of a change` {
         #expect(try flaw(host: nil, origin: "https://viewer.example.org") == .foreignHost)
     }
 
-    @Test func `does not count where no browser logs in by itself`() throws {
+    @Test func `is not checked for tokens and links`() throws {
         #expect(try flaw(.script("backup"), host: nil, origin: "https://evil.example") == nil)
         #expect(try flaw(.link, host: nil, origin: nil, site: "cross-site") == nil)
     }

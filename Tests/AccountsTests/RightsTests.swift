@@ -18,7 +18,7 @@ struct `An account's rights` {
         #expect(SourceScope.all.names == nil)
     }
 
-    @Test func `of a viewer are to see`() throws {
+    @Test func `of a viewer permit reading its sources`() throws {
         let some = Rights(role: .viewer, sources: try #require(SourceScope("door,stage")))
         #expect(some.mayRead("door"))
         #expect(!some.mayRead("hall"))
@@ -34,7 +34,7 @@ struct `An account's rights` {
         #expect(!all.mayOperateSite)
     }
 
-    @Test func `of an operator are to change what they see`() throws {
+    @Test func `of an operator permit changes of its sources`() throws {
         let some = Rights(role: .operator, sources: try #require(SourceScope("door")))
         #expect(some.mayOperate("door"))
         #expect(!some.mayOperate("hall"))
@@ -45,7 +45,7 @@ struct `An account's rights` {
         #expect(Rights.everything.mayOperate("hall"))
     }
 
-    @Test func `of somebody unknown are none`() {
+    @Test func `of an unknown account are empty`() {
         #expect(!Rights.nothing.mayRead("door"))
         #expect(Rights.nothing.filter(["door"]).isEmpty)
     }
@@ -60,7 +60,7 @@ struct `An account's rights` {
         "", ",", "door,", ",door", "door,,stage", "door,door", "door stage", "door/..", "..", "**",
         "door*", "*,door", "door\0", "-door", String(repeating: "x", count: 65), "tür",
     ])
-    func `do not read other lists`(text: String) {
+    func `do not accept invalid lists`(text: String) {
         #expect(SourceScope(text) == nil)
     }
 }

@@ -89,7 +89,7 @@ struct `A signed link` {
         }
     }
 
-    @Test func `opens nothing else`() throws {
+    @Test func `is invalid for any other address`() throws {
         let text = try link().text(key: key)
         let changes: [(String, String)] = [
             ("door", "hall"), ("door", "Door"), ("door", "door/"), ("door", "%64oor"),
@@ -132,7 +132,7 @@ struct `A signed link` {
         }
     }
 
-    @Test func `of the longest address can be opened`() throws {
+    @Test func `can have the maximum length`() throws {
         let longest = "from=" + String(repeating: "1", count: 1_024 - path.utf8.count - 5)
         let link = try link(path, longest, lifeSeconds: SignedLink.maximumLifeSeconds)
         let text = link.text(key: key)
@@ -150,7 +150,7 @@ struct `A signed link` {
         #expect(verdict("\(signed)&signature=\(ByteText.base64URL(code))") == .invalid)
     }
 
-    @Test func `that expired tells so only if it was valid`() throws {
+    @Test func `is reported as expired only if its signature is valid`() throws {
         let text = try link(lifeSeconds: -10).text(key: key)
         #expect(verdict(text) == .expired)
         #expect(verdict(text.replacing("door", with: "hall")) == .invalid)
@@ -175,7 +175,7 @@ struct `A signed link` {
         "x/api/v1/sessions/a/sources/b/media.mp4", "/api/v1/sessions/a/sources/b\0/media.mp4",
         "/api/v1/sessions/a/sources/b%2F/media.mp4", String(repeating: "/", count: 65_536),
     ])
-    func `is of nothing but a source's files`(path: String) throws {
+    func `is only for a source's files`(path: String) throws {
         #expect(throws: AccessError.self) { try link(path, query) }
         let account = try maker().text
         #expect(

@@ -13,7 +13,7 @@ private final class MadeAttempts: Sendable {
 }
 
 @Suite(.timeLimit(.minutes(1)))
-struct `A lane of a name that is guessed` {
+struct `A slow log-in lane` {
     private func network(_ number: Int) -> RemoteNetwork { RemoteNetwork("10.0.0.\(number)") }
 
     /// Makes an attempt with a wrong password.
@@ -54,7 +54,7 @@ struct `A lane of a name that is guessed` {
         slow.cancel()
     }
 
-    @Test func `does not let who hangs up shorten a pause`() async throws {
+    @Test func `keeps its pause if a client disconnects`() async throws {
         // Longer than a busy machine needs for the following lines.
         let lanes = SlowLanes(pause: .seconds(4))
         let made = MadeAttempts()
@@ -68,7 +68,7 @@ struct `A lane of a name that is guessed` {
     }
 
     /// Twelve addresses guess without a pause; she comes from a thirteenth.
-    @Test func `gives the owner her turn before those who have guessed`() async throws {
+    @Test func `serves the owner before addresses that have failed`() async throws {
         let lanes = SlowLanes(pause: .milliseconds(20))
         let made = MadeAttempts()
         try await withThrowingTaskGroup(of: Void.self) { group in
@@ -99,7 +99,7 @@ struct `A lane of a name that is guessed` {
         #expect(lanes.count == 0)
     }
 
-    @Test func `takes ten who wait, one of each address`() async throws {
+    @Test func `lets ten attempts wait, one of each address`() async throws {
         let lanes = SlowLanes(pause: .seconds(3))
         let made = MadeAttempts()
         let first = Task { _ = await fail(lanes, "anna", from: 100, made) }

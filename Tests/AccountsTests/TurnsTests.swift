@@ -4,7 +4,7 @@ import Testing
 
 /// Order of turns.
 @Suite struct TurnsTests {
-    @Test func `who has had no turn is next, and of several, who came first`() {
+    @Test func `the owner without a turn is next, then the one that came first`() {
         var turns = Turns<String>()
         #expect(turns.next(of: []) == nil)
         #expect(turns.next(of: ["anna", "ben", "anna"]) == 0)
@@ -16,7 +16,7 @@ import Testing
         #expect(turns.next(of: ["anna", "ben", "ben"]) == 1)
     }
 
-    @Test func `who had a turn last gives way to who had none, or an earlier one`() {
+    @Test func `the owner of the latest turn gives way to one with an earlier turn or none`() {
         var turns = Turns<String>()
         #expect(turns.last(of: [], after: "anna") == nil)
         #expect(turns.last(of: ["anna", "ben"], after: "carl") == nil)
@@ -27,7 +27,7 @@ import Testing
         #expect(turns.last(of: ["anna", "dora"], after: "ben") == nil)
     }
 
-    @Test func `past the capacity, the one is forgotten whose turn was longest ago`() {
+    @Test func `above the capacity, the oldest turn is forgotten`() {
         var turns = Turns<String>(capacity: 2)
         for owner in ["anna", "ben", "anna", "carl"] { turns.begin(owner) }
         // Ben counts as one without a turn; Anna's turn was before Carl's.

@@ -115,7 +115,7 @@ struct `A file of accounts` {
         #expect(try users.accounts().isEmpty)
     }
 
-    @Test func `says whom it does not know, and that it is not there`() throws {
+    @Test func `reports an unknown account and an absent file`() throws {
         #expect(throws: AccessError.noUserFile(path: users.path)) { try users.accounts() }
         #expect(throws: AccessError.noUserFile(path: users.path)) { try users.remove("anna") }
         #expect(try place.names().isEmpty)
@@ -125,7 +125,7 @@ struct `A file of accounts` {
         }
     }
 
-    @Test func `takes no name, list or password that cannot be one`() throws {
+    @Test func `refuses an invalid name, list or password`() throws {
         let long = String(repeating: "a", count: 65)
         for name in ["", "a:b", "-a", "@a", "a b", "a\n", "a\0", "ä", long] {
             #expect(throws: AccessError.notAUserName(name)) { try add(name) }
@@ -141,7 +141,7 @@ struct `A file of accounts` {
         try add(String(repeating: "a", count: 64))
     }
 
-    @Test func `is refused while others may read or write it`() throws {
+    @Test func `is refused if others may read or write it`() throws {
         try add("anna")
         for mode: mode_t in [0o640, 0o604, 0o610, 0o602, 0o644, 0o666] {
             chmod(users.path, mode)
@@ -156,7 +156,7 @@ struct `A file of accounts` {
         #expect(text.contains("'chmod 600 \(users.path)'"))
     }
 
-    @Test func `is a file`() throws {
+    @Test func `must be a regular file`() throws {
         mkdir(users.path, 0o700)
         #expect(throws: AccessError.notAFile(path: users.path)) { try users.accounts() }
         rmdir(users.path)
@@ -201,7 +201,7 @@ struct `A file of accounts` {
         #expect(error?.description.contains("AAECAw") == false)
     }
 
-    @Test func `is text`() throws {
+    @Test func `must be UTF-8`() throws {
         var bytes = Array("# fine\n# ".utf8)
         bytes += [0xC3, 0x28]
         try Data(bytes).write(to: URL(filePath: users.path))
@@ -210,7 +210,7 @@ struct `A file of accounts` {
         #expect(error?.description.contains("line 2: this is not UTF-8 text") == true)
     }
 
-    @Test func `has bounds`() throws {
+    @Test func `has a maximum size`() throws {
         let limit = UserTable.maximumBytes
         try place.write(String(repeating: "#", count: limit + 1), to: users.path)
         #expect(throws: AccessError.tooLarge(path: users.path, limitBytes: limit)) {
@@ -310,7 +310,7 @@ struct `The key for cookies and links` {
         #expect(try place.text(path) == text)
     }
 
-    @Test func `is refused while others may read it`() throws {
+    @Test func `is refused if others may read it`() throws {
         _ = try AccessKey.load(for: place.users)
         chmod(place.users.keyPath, 0o640)
         #expect(throws: AccessError.accessibleByOthers(path: place.users.keyPath)) {

@@ -160,7 +160,7 @@ extension ExportQueue {
         #expect(isRemoved && next != nil)
     }
 
-    @Test func `the account is next whose last export began longest ago`() async throws {
+    @Test func `the next export is of the account whose last one began first`() async throws {
         let order = ExportOrder()
         let queue = order.queue(in: scene.directory)
         defer { queue.stop() }
@@ -240,7 +240,7 @@ extension ExportQueue {
         #expect(queue.job(job.id) == nil)
     }
 
-    @Test func `what a viewer left behind that was killed is removed, and nothing else`() throws {
+    @Test func `leftovers of a killed viewer are removed, and no other files`() throws {
         try FileManager.default.createDirectory(
             atPath: scene.directory, withIntermediateDirectories: false)
         let queue = scene.queue()

@@ -33,7 +33,7 @@ import ViewerCore
         #expect(range.values.count == 7)
     }
 
-    @Test func `a gap of a track says which, and one without a place is not told`() throws {
+    @Test func `a gap of a track names the track, and a gap without a time is omitted`() throws {
         var sound = LedgerEntry.gap("overrun", at: 1, seconds: 0)
         sound.track = "audio"
         let rules = try playlist([sound, .gap("spool full", at: nil, seconds: 3)])
@@ -66,7 +66,7 @@ import ViewerCore
         "\"\u{301}accent", "#EXT-X-ENDLIST\n#EXT-X-ENDLIST", "   \t  ", "\u{1F980}\u{E000}",
         "\"\n\"\n\"",
     ])
-    func `what a ledger says cannot break a playlist`(_ text: String) throws {
+    func `no text of a ledger breaks a playlist`(_ text: String) throws {
         let long = String(repeating: text, count: 2_000)
         let rules = try playlist([
             .gap(text, at: 1, seconds: 1, text: text), .gap(long, at: 2, seconds: 1, text: long),
@@ -83,13 +83,13 @@ import ViewerCore
         }
     }
 
-    @Test func `words of all languages remain`() throws {
+    @Test func `non-ASCII text is kept`() throws {
         let text = "Kabel gelöst – 線が抜けた, 'ок'"
         let rules = try playlist([.gap("late", at: 1, seconds: 1, text: text)])
         #expect(rules.dateRanges.values.first?.quoted("X-TEXT") == text)
     }
 
-    @Test func `numbers beyond all bounds are numbers still`() throws {
+    @Test func `extreme numbers do not trap`() throws {
         var entry = LedgerEntry.gap("late", at: 1, seconds: 1)
         entry.startNanoseconds = .min
         entry.durationNanoseconds = .max

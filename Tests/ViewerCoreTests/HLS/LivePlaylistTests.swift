@@ -192,7 +192,7 @@ import ViewerCore
         return playlist
     }
 
-    @Test func `requests are answered when what they ask for is there`() {
+    @Test func `a request is answered when its segment or part is there`() {
         let playlist = running
         let text = LiveAnswer.playlist(playlist.text())
         func answer(_ sequence: UInt64?, _ part: Int? = nil) -> LiveAnswer {

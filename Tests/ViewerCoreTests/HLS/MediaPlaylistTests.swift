@@ -79,7 +79,7 @@ import ViewerCore
         }
     }
 
-    @Test func `a retimed session has other names for its media, and other dates`() throws {
+    @Test func `a retimed session has new media names and dates`() throws {
         let session = try WrittenSession { _ in 3_000_000 }
         let before = try RecordedCamera(session)
         let old = try expectRules(try before.playlist(.vod, try before.segmentation()))
@@ -192,7 +192,7 @@ import ViewerCore
         #expect(try expectRules(other.text).targetSeconds == 45)
     }
 
-    @Test func `time that jumps in a file is a discontinuity with a date`() throws {
+    @Test func `a jump of time within a file is a discontinuity with a date`() throws {
         var fragments = WrittenFragments(seconds: 0..<4)
         for second in 34..<70 {
             fragments.add(Double(second)...Double(second + 1), isKey: true)
@@ -223,7 +223,7 @@ import ViewerCore
         #expect(rules.segments.count == 6)
     }
 
-    @Test func `nothing to be played is no playlist`() {
+    @Test func `a playlist without segments is nil`() {
         var segmentation = MediaSegmentation()
         #expect(Self.playlist(.event, segmentation) == nil)
         segmentation.finish()

@@ -71,7 +71,7 @@ import ViewerCore
         #expect(found.isFinished)
     }
 
-    @Test func `what cannot be decoded is left out at the beginning of a file`() {
+    @Test func `media that cannot be decoded are omitted at the beginning of a file`() {
         var fragments = WrittenFragments()
         fragments.addHidden(soundEnd: 1)
         fragments.add(1...2, isKey: false)
@@ -116,7 +116,7 @@ import ViewerCore
         #expect(found.segments.count == 2)
     }
 
-    @Test func `what is only there to be decoded begins a segment, and takes no time`() {
+    @Test func `samples that are only decoded begin a segment, without a duration`() {
         var fragments = WrittenFragments()
         fragments.addHidden(keyAt: -3)
         fragments.add(0...1, isKey: false)
@@ -188,7 +188,7 @@ import ViewerCore
         #expect(found.add(WrittenFragments(seconds: 20..<21), name: "d", origin: 20) == nil)
     }
 
-    @Test func `what is appended twice, or behind the end of its file, changes nothing`() {
+    @Test func `fragments that are appended twice, or after the end, change nothing`() {
         let fragments = WrittenFragments(seconds: 0..<6)
         var once = MediaSegmentation()
         once.add(fragments, name: "a")

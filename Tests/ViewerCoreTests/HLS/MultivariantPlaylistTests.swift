@@ -81,7 +81,7 @@ import ViewerCore
         #expect(rules.variants.first?.attributes.quoted("CODECS") == "avc1")
     }
 
-    @Test func `the rules find what is wrong`() {
+    @Test func `the rules find each mistake`() {
         let right = MultivariantPlaylist([Self.source("a"), Self.source("b")]).text ?? ""
         #expect(MultivariantRules(right).findings.isEmpty)
         let mistakes: [(String, String)] = [

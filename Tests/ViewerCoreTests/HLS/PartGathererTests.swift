@@ -106,7 +106,7 @@ import ViewerCore
         }
     }
 
-    @Test func `written ends stay with the real ends`() {
+    @Test func `listed part ends do not drift from the actual ones`() {
         for rate in [12.5, 24, 25, 29.97, 30, 60] {
             let traits = LiveFeed.Traits(
                 picturesPerSecond: rate, batch: 2, jitterSeconds: 0.002)
@@ -122,7 +122,7 @@ import ViewerCore
         }
     }
 
-    @Test func `a keyframe in the middle of a part is said, and the part goes on`() {
+    @Test func `a keyframe in the middle of a part makes it independent`() {
         var gatherer = PartGatherer<Int>(LiveTiming())
         #expect(gatherer.append(unit(0...0.1, isKey: true)).isEmpty)
         let parts = gatherer.append(unit(0.1...0.2, isKey: true))

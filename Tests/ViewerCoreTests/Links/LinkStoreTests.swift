@@ -26,7 +26,7 @@ import Testing
             hasEnded: false)
     }
 
-    @Test func `a link is listed for who has made it until it expires`() throws {
+    @Test func `a link is listed for its account until it expires`() throws {
         try store().add(link(), now: AccessSample.time(0))
         #expect(
             try store().links(of: "vera", now: AccessSample.time(3_599)).map(\.id) == [link().id])
@@ -37,9 +37,7 @@ import Testing
         #expect(place.mode(path) == 0o600)
     }
 
-    @Test func `a link that has ended opens nothing, here at once and elsewhere within a second`()
-        throws
-    {
+    @Test func `an ended link is refused at once, by other processes within a second`() throws {
         let (here, elsewhere) = (store(), store())
         try here.add(link(), now: AccessSample.time(0))
         try here.check(Self.address, now: AccessSample.time(0))

@@ -17,7 +17,7 @@ import Testing
         while received.bytes.count <= count { try await Task.sleep(for: .milliseconds(1)) }
     }
 
-    @Test func `live pictures end at the beat after the right to see them`() async throws {
+    @Test func `live media end at the next heartbeat after the right was lost`() async throws {
         let hub = LiveHub()
         let logOut = LiveEvent()
         let received = ReceivedBody()
@@ -39,9 +39,7 @@ import Testing
         #expect(hub.watcherCount == 0 && hub.topics.isEmpty)
     }
 
-    @Test func `of events, those types come that were asked for, and that something is missing`()
-        async throws
-    {
+    @Test func `only requested types of events are sent, and 'lost'`() async throws {
         let log = EventLog(first: 1)
         let logOut = LiveEvent()
         let received = ReceivedBody()
@@ -62,7 +60,7 @@ import Testing
         try await answer.value
     }
 
-    @Test func `events end at the beat after the right to hear them`() async throws {
+    @Test func `events end at the next heartbeat after the right was lost`() async throws {
         let log = EventLog(first: 1)
         let logOut = LiveEvent()
         let received = ReceivedBody()

@@ -110,14 +110,14 @@ import Testing
         return await listener.next().filter { $0.name != EventLog.beat }
     }
 
-    @Test func `who comes back within the kept events is told all of them`() async throws {
+    @Test func `a client that returns within the kept events gets all of them`() async throws {
         for _ in 0..<100 { feed("segment", source: "door") }
         let listener = try #require(log.listen(after: 40))
         let events = await waiting(listener)
         #expect(events.map(\.number) == Array(41...100))
     }
 
-    @Test func `who comes back too late is told that events are missing`() async throws {
+    @Test func `a client that returns too late is told that events are missing`() async throws {
         for _ in 0..<2_100 { feed("segment", source: "door") }
         let listener = try #require(log.listen(after: 40))
         let events = await waiting(listener)
@@ -128,7 +128,7 @@ import Testing
         #expect(events.dropFirst().map(\.number) == Array(first.number + 1...2_100))
     }
 
-    @Test func `who comes back to another run is told that events are missing`() async throws {
+    @Test func `a client of another run is told that events are missing`() async throws {
         let later = EventLog(first: 1_000)
         for last in [UInt64(40), .max] {
             let listener = try #require(later.listen(after: last))
@@ -138,8 +138,7 @@ import Testing
         }
     }
 
-    @Test func `who does not read is told that events are missing, and of the newest`() async throws
-    {
+    @Test func `a client that does not read gets the newest events, after a 'lost'`() async throws {
         let listener = try #require(log.listen(after: nil))
         for _ in 0..<600 { feed("segment", source: "door") }
         let events = await waiting(listener)

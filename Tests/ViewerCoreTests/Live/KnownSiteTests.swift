@@ -61,7 +61,7 @@ import Testing
         #expect(throws: Away.self) { try site(nil, database).collectors() }
     }
 
-    @Test func `a file that is none is not believed`() throws {
+    @Test func `an invalid file is ignored`() throws {
         let directory = FileManager.default.temporaryDirectory
             .appending(path: "known-\(UUID())").path
         defer { try? FileManager.default.removeItem(atPath: directory) }

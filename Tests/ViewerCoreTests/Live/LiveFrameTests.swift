@@ -62,7 +62,7 @@ import Wire
         #expect(header == wanted)
     }
 
-    @Test func `what a client puts together is a file that grows`() async throws {
+    @Test func `the concatenated bodies are a growing file`() async throws {
         let hub = LiveHub()
         let watcher = LiveWatcher(sources: ["camera"]) { _ in true }
         #expect(hub.start(watcher))

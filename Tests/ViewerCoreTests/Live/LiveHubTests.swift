@@ -19,7 +19,7 @@ import Wire
         await watcher.drained().map(\.word)
     }
 
-    @Test func `an account has a hundred watchers, and others have theirs`() {
+    @Test func `an account has at most a hundred watchers, separately from others`() {
         let hub = LiveHub()
         func starts(_ owner: Identity) -> Bool {
             hub.start(LiveWatcher(sources: ["camera"], for: owner) { _ in true })
@@ -36,7 +36,7 @@ import Wire
 
     // MARK: Topics
 
-    @Test func `topics are those that anybody wants, and none when the last leaves`() {
+    @Test func `topics are those of all watchers, and none after the last has left`() {
         let hub = LiveHub()
         #expect(hub.topics.isEmpty)
         let one = watcher(["a", "b"])
@@ -61,7 +61,7 @@ import Wire
         #expect(hub.topics.isEmpty)
     }
 
-    @Test func `who subscribes is told when others are wanted`() {
+    @Test func `a change of the topics is notified`() {
         let hub = LiveHub()
         let count = Counter()
         hub.onChange { count.add() }
@@ -72,8 +72,7 @@ import Wire
         #expect(count.value == 2)
     }
 
-    @Test func `who wants pictures at once has a wish for each source, of all for those that send`()
-    {
+    @Test func `a watcher with short batches adds a delay request for each source`() {
         let hub = LiveHub()
         let count = Counter()
         let one = LiveWatcher(sources: ["a", "b"], batchMilliseconds: 1) { $0 != "b" }
@@ -106,7 +105,7 @@ import Wire
         func add() { state.withLock { $0 += 1 } }
     }
 
-    @Test func `there is a most of watchers, and room again when one leaves`() {
+    @Test func `the number of watchers is limited`() {
         let hub = LiveHub()
         let watchers = (0..<LiveHub.maximumWatchers).map { _ in watcher() }
         for watcher in watchers { #expect(hub.start(watcher)) }
@@ -134,7 +133,7 @@ import Wire
         #expect(first == ["begin camera", "key camera", "media camera"])
     }
 
-    @Test func `who comes late gets the format and the group that is being shown`() async {
+    @Test func `a late watcher gets the format and the current group of pictures`() async {
         let hub = LiveHub()
         let one = watcher()
         #expect(hub.start(one))
@@ -156,7 +155,7 @@ import Wire
         #expect(early.map(\.word).filter { $0 == "begin camera" }.count == 1)
     }
 
-    @Test func `nothing is kept of what nobody watches`() async {
+    @Test func `no media are kept of sources without watchers`() async {
         let hub = LiveHub()
         var camera = LiveCamera()
         camera.send(10, to: hub)
@@ -176,7 +175,7 @@ import Wire
         #expect(third == ["begin camera"])
     }
 
-    @Test func `who comes back soon sees a picture at once`() async {
+    @Test func `a watcher that returns soon gets a picture at once`() async {
         let hub = LiveHub(lingeringNanoseconds: 100)
         let count = Counter()
         hub.onChange { count.add() }
@@ -204,7 +203,7 @@ import Wire
         #expect(hub.keptBytes == 0)
     }
 
-    @Test func `what nobody watches is given up where it is too much`() {
+    @Test func `a source without watchers that sends too much is unsubscribed early`() {
         let hub = LiveHub(lingeringNanoseconds: 1_000)
         let one = watcher()
         #expect(hub.start(one))
@@ -236,7 +235,7 @@ import Wire
     }
 
     /// The group kept for late viewers is limited; the rest must not be sent without its keyframe.
-    @Test func `of a group that is too long, nothing is handed to who comes late`() async {
+    @Test func `a late watcher gets nothing of a group of pictures that is too long`() async {
         let hub = LiveHub()
         let one = watcher()
         #expect(hub.start(one))
@@ -359,7 +358,7 @@ import Wire
         #expect(player.flaws.isEmpty)
     }
 
-    @Test func `all groups together have a most, and the oldest goes first`() async {
+    @Test func `the groups of all sources are limited, and the oldest is dropped first`() async {
         let hub = LiveHub(maximumGroupsBytes: 80_000)
         let one = watcher(nil)
         #expect(hub.start(one))
@@ -385,7 +384,7 @@ import Wire
 
     // MARK: Changes
 
-    @Test func `another format is a new beginning, also for who comes late`() async throws {
+    @Test func `a new format begins the source again, also for late watchers`() async throws {
         let hub = LiveHub()
         let one = watcher()
         #expect(hub.start(one))
@@ -411,7 +410,7 @@ import Wire
         #expect(read[0].body == headers[4].body)
     }
 
-    @Test func `another session is a new beginning`() async throws {
+    @Test func `a new session begins the source again`() async throws {
         let hub = LiveHub()
         let one = watcher()
         #expect(hub.start(one))
@@ -454,7 +453,7 @@ import Wire
 
     // MARK: Silence
 
-    @Test func `a source that is silent is gone, and begins again`() async {
+    @Test func `a silent source is reported as gone, and begins again`() async {
         let hub = LiveHub()
         let one = watcher()
         #expect(hub.start(one))
@@ -508,7 +507,7 @@ import Wire
 
     // MARK: Rights
 
-    @Test func `nobody receives a source that they may not read, or have not asked for`() async {
+    @Test func `a watcher receives only the requested sources that it may read`() async {
         let hub = LiveHub()
         let onlyA: @Sendable (String) -> Bool = { $0 == "a" }
         let makers: [@Sendable () -> LiveWatcher] = [
@@ -544,7 +543,7 @@ import Wire
         #expect(Set(all.compactMap(\.source)) == ["a", "b"])
     }
 
-    @Test func `what somebody else has is not skipped or gone for who may not read it`() async {
+    @Test func `a watcher gets no 'skipped' or 'gone' for sources that it may not read`() async {
         let hub = LiveHub()
         let one = LiveWatcher(sources: nil) { $0 == "a" }
         let two = watcher(nil)

@@ -4,7 +4,7 @@ import Testing
 
 /// The memory limit of all live streams.
 @Suite(.timeLimit(.minutes(1))) struct LiveStreamMemoryTests {
-    @Test func `past the limit, the stream goes that was asked for longest ago`() {
+    @Test func `above the limit, the stream with the oldest request is dropped`() {
         let memory = LiveStreamMemory(maximumBytes: 100)
         let (old, new) = (memory.place(), memory.place())
         func keeps(_ place: LiveStreamMemory.Share, _ bytes: Int, asked: Int64) -> Bool {
@@ -23,7 +23,7 @@ import Testing
         withExtendedLifetime((old, new)) {}
     }
 
-    @Test func `what is gone does not count`() {
+    @Test func `the bytes of a stream that has ended are not counted`() {
         let memory = LiveStreamMemory(maximumBytes: 100)
         do {
             let place = memory.place()

@@ -31,7 +31,7 @@ import Wire
 
     // MARK: Playlist and parts
 
-    @Test func `a playlist appears with the first part, which is fragments`() async throws {
+    @Test func `the playlist is answered when a part is there, as fragments`() async throws {
         let hub = LiveHub()
         let stream = try await started(hub)
         defer { stream.stop() }
@@ -101,7 +101,7 @@ import Wire
         #expect(text.hasPart("100.20.mp4"))
     }
 
-    @Test func `the part that is hinted is waited for, and nothing else`() async throws {
+    @Test func `only the hinted part is waited for`() async throws {
         let hub = LiveHub()
         let stream = try await started(hub)
         defer { stream.stop() }
@@ -134,7 +134,7 @@ import Wire
         #expect(times == (10..<15).map { $0 * 3_600 })
     }
 
-    @Test func `everything that is listed is there, and what is old is not`() async throws {
+    @Test func `all listed segments and parts are available, and old ones are not`() async throws {
         let hub = LiveHub()
         let stream = try await started(hub)
         defer { stream.stop() }
@@ -304,7 +304,7 @@ import Wire
         #expect(rules.open?.dateNanoseconds == LiveCamera.zeroNanoseconds + 10_000_000_000)
     }
 
-    @Test func `what was lost is a discontinuity`() async throws {
+    @Test func `a lost message is a discontinuity`() async throws {
         let hub = LiveHub()
         let stream = try await started(hub)
         defer { stream.stop() }
@@ -321,7 +321,7 @@ import Wire
 
     // MARK: Refusals
 
-    @Test func `what is too far ahead is refused`() async throws {
+    @Test func `a request too far ahead is refused`() async throws {
         let hub = LiveHub()
         let stream = try await started(hub)
         defer { stream.stop() }
@@ -352,7 +352,7 @@ import Wire
         }
     }
 
-    @Test func `a source that sends nothing is 503 in the end`() async throws {
+    @Test func `the playlist of a silent source is 503 after a timeout`() async throws {
         let hub = LiveHub()
         let stream = try await started(hub)
         defer { stream.stop() }
@@ -381,7 +381,7 @@ import Wire
         }
     }
 
-    @Test func `a hinted part that does not come is not there in the end`() async throws {
+    @Test func `a hinted part that does not come is not found after a timeout`() async throws {
         let hub = LiveHub()
         let stream = try await started(hub)
         defer { stream.stop() }
@@ -405,7 +405,7 @@ import Wire
         #expect(isGone)
     }
 
-    @Test func `who waits is answered when the stream is stopped`() async throws {
+    @Test func `waiting requests are answered when the stream is stopped`() async throws {
         let hub = LiveHub()
         let stream = try await started(hub)
         let requests = (0..<10).map { _ in Task { try await stream.listed() } }
@@ -429,7 +429,7 @@ import Wire
         #expect(status == 503)
     }
 
-    @Test func `what is listed can be had after the stream has stopped`() async throws {
+    @Test func `listed parts are available after the stream was stopped`() async throws {
         let hub = LiveHub()
         let stream = try await started(hub)
         var camera = LiveCamera()

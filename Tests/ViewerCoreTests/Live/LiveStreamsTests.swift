@@ -7,7 +7,7 @@ import Wire
 
 /// The live sources that players ask for.
 @Suite(.timeLimit(.minutes(1))) struct LiveStreamsTests {
-    @Test func `a source has one stream while anybody asks for it`() async throws {
+    @Test func `a source has one stream while it is requested`() async throws {
         let hub = LiveHub()
         let streams = LiveStreams(hub: hub, nowUTC: { 1_000_000_000_000 })
         let a = try await streams.stream("a", now: 0)
@@ -25,8 +25,7 @@ import Wire
         for stream in [a, other] { stream.stop() }
     }
 
-    @Test func `there is a most of streams, and names that are no sources' make room`() async throws
-    {
+    @Test func `streams are limited, and those without a source are replaced`() async throws {
         let hub = LiveHub()
         let streams = LiveStreams(hub: hub, nowUTC: { 0 })
         var made: [LiveStream] = []

@@ -23,7 +23,7 @@ import Testing
 
     // MARK: Waiting
 
-    @Test func `who waits is woken`() async {
+    @Test func `a waiting reader is resumed by the next frame`() async {
         let hub = LiveHub()
         let watcher = watcher()
         #expect(hub.start(watcher))
@@ -43,7 +43,7 @@ import Testing
         hub.stop(watcher)
     }
 
-    @Test func `nothing is lost between two threads, and nothing changes places`() async {
+    @Test func `frames pass between two threads without loss and in order`() async {
         let hub = LiveHub()
         let watcher = watcher()
         #expect(hub.start(watcher))
@@ -65,7 +65,7 @@ import Testing
         #expect(pictures == Array(0..<3_000))
     }
 
-    @Test func `what is there when it ends is read, and then it has ended`() async {
+    @Test func `remaining frames are read after the end, and then nothing`() async {
         let hub = LiveHub()
         let watcher = watcher()
         #expect(hub.start(watcher))
@@ -82,7 +82,7 @@ import Testing
         }
     }
 
-    @Test func `who waits is told that it has ended`() async {
+    @Test func `a waiting reader is resumed by the end`() async {
         for number in 0..<200 {
             let hub = LiveHub()
             let watcher = watcher()
@@ -100,7 +100,7 @@ import Testing
         }
     }
 
-    @Test func `two that end it at once end it once`() async {
+    @Test func `concurrent calls end a watcher once`() async {
         let watcher = watcher()
         let reading = Task { await watcher.next() }
         await withTaskGroup(of: Void.self) { group in
@@ -112,9 +112,7 @@ import Testing
 
     // MARK: Slow watchers
 
-    @Test func `who does not keep up never holds more than so much, and goes on decodably`()
-        async
-    {
+    @Test func `a slow reader holds a limited number of bytes, and continues decodably`() async {
         let hub = LiveHub()
         var camera = largeCamera()
         // Each reads after its own number of pictures, and at the end.
@@ -139,7 +137,7 @@ import Testing
         for watcher in watchers { hub.stop(watcher) }
     }
 
-    @Test func `who was too slow is told so, and gets the next keyframe`() async {
+    @Test func `a slow reader gets a 'skipped' frame and the next keyframe`() async {
         let hub = LiveHub()
         let watcher = watcher()
         #expect(hub.start(watcher))
@@ -164,7 +162,7 @@ import Testing
         hub.stop(watcher)
     }
 
-    @Test func `how media are coded is kept when media are left out`() async throws {
+    @Test func `a change of format is kept when media are skipped`() async throws {
         let hub = LiveHub()
         let watcher = watcher()
         #expect(hub.start(watcher))
@@ -239,7 +237,7 @@ import Testing
 
     // MARK: Its topics
 
-    @Test func `it wants what it asked for and may read`() {
+    @Test func `it receives the requested sources that it may read`() {
         let some = LiveWatcher(sources: ["a", "b"]) { $0 != "b" }
         #expect(some.wants("a") && !some.wants("b") && !some.wants("c"))
         let all = LiveWatcher(sources: nil) { $0 != "b" }

@@ -53,9 +53,7 @@ import Wire
         #expect(player.flaws.isEmpty)
     }
 
-    @Test func `what comes while the first collector may still send is shown when it is silent`()
-        async throws
-    {
+    @Test func `a second collector's media are shown when the first is silent`() async throws {
         let hub = LiveHub()
         let watcher = watched(hub)
         var east = LiveCamera()
@@ -72,9 +70,7 @@ import Wire
         #expect(collectors(frames) == ["west"])
     }
 
-    @Test func `a feed that sends another's source changes nothing while that one is heard`()
-        async throws
-    {
+    @Test func `a second feed of a source changes nothing while the first sends`() async throws {
         let hub = LiveHub()
         let watcher = watched(hub)
         var (east, west) = (LiveCamera(), LiveCamera())
@@ -146,9 +142,7 @@ import Wire
         #expect(frames.compactMap(\.picture) == Array(25..<32))
     }
 
-    @Test func `of two that have it, the other goes on without a gap when the first is gone`()
-        async throws
-    {
+    @Test func `after the first collector's end, the other continues without a gap`() async throws {
         let hub = LiveHub()
         let watcher = watched(hub)
         var (east, west) = (LiveCamera(), LiveCamera())
@@ -164,7 +158,7 @@ import Wire
         #expect(Set(frames.compactMap(\.picture)) == Set(0..<80))
     }
 
-    @Test func `a source of few pictures is not taken between two of them`() async throws {
+    @Test func `a slow source does not change its feed between two pictures`() async throws {
         let hub = LiveHub()
         _ = watched(hub)
         var (east, west) = (LiveCamera(), LiveCamera())
@@ -197,7 +191,7 @@ import Wire
         #expect(frames.compactMap(\.picture) == [0, 1])
     }
 
-    @Test func `a feed has a most of sources, and others have theirs`() async throws {
+    @Test func `a feed's sources are limited, separately from other feeds`() async throws {
         let hub = LiveHub()
         let watcher = watched(hub)
         for index in 0..<LiveHub.maximumSourcesOfFeed + 5 {

@@ -34,7 +34,7 @@ import Testing
         #expect(made.count == 2)
     }
 
-    @Test func `what cannot be told is not tried again`() {
+    @Test func `a text that could not be made is not tried again`() {
         let made = CountedNarrowing()
         let status = NarrowedStatus("status") { json, rights in
             _ = made.text(json, rights)
@@ -44,7 +44,7 @@ import Testing
         #expect(made.count == 1)
     }
 
-    @Test func `texts are kept for so many rights, and others are made each time`() {
+    @Test func `texts are kept for a limited number of rights, others are made each time`() {
         let made = CountedNarrowing()
         let status = NarrowedStatus("status") { json, rights in made.text(json, rights) }
         let most = NarrowedStatus.maximumTexts
@@ -55,7 +55,7 @@ import Testing
         #expect(status.text(for: Self.rights("other")) == "\(most + 2) status other")
     }
 
-    @Test func `other people's sources, their session and their number are not told`() throws {
+    @Test func `sources without a right, their session and their number are left out`() throws {
         let own = try #require(NarrowedStatus.narrowed(Self.json, Self.rights("door")))
         #expect(own.contains("door") && own.contains("secret"))
         #expect(!own.contains("stage") && !own.contains("\n"))

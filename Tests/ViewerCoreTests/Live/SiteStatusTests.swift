@@ -61,7 +61,7 @@ import Trust
         (view?.collectors ?? []).map { "\($0.name) \($0.state)" }
     }
 
-    @Test func `each source is told once, at the collector that has it`() throws {
+    @Test func `each source is listed once, at the collector that has it`() throws {
         var status = SiteStatus()
         status.note([reported("east"), reported("west"), reported("north", age: 30)], now: 0)
         status.take(
@@ -118,7 +118,7 @@ import Trust
             ])
     }
 
-    @Test func `a silent collector's sources are away until another one has them`() {
+    @Test func `a silent collector's sources are away until another collector has them`() {
         var status = SiteStatus()
         status.note([reported("east"), reported("west")], now: 0)
         status.take(json([.init(name: "door")]), from: "east", now: 0)
@@ -134,7 +134,7 @@ import Trust
         #expect(status.view(now: 60 * Self.second) { _ in nil } == nil)
     }
 
-    @Test func `a source that two claim is at the collector whose pictures are shown`() {
+    @Test func `a source at two collectors is listed at the one whose pictures are shown`() {
         var status = SiteStatus()
         for name in ["east", "west"] {
             status.take(json([.init(name: "door")]), from: name, now: 0)
@@ -143,7 +143,7 @@ import Trust
         #expect(places(status.view(now: 0) { _ in "west" }) == ["door west live"])
     }
 
-    @Test func `a source that nobody has was last where it was recorded last`() {
+    @Test func `an absent source is listed at the collector that recorded it last`() {
         var status = SiteStatus()
         status.take(json([.init(name: "door", isConnected: false, age: 600)]), from: "east", now: 0)
         status.take(json([.init(name: "door", isConnected: false, age: 5)]), from: "west", now: 0)
@@ -171,7 +171,7 @@ import Trust
         #expect(states(status.view(now: 0) { _ in nil }) == ["east recording"])
     }
 
-    @Test func `names that are none are left out, and of too many sources the rest`() {
+    @Test func `invalid names are left out, and sources above the limit`() {
         var status = SiteStatus()
         let many = (0..<3_000).map { Source(name: "s\($0)") }
         status.take(json([.init(name: "../door")] + many), from: "west", now: 0)
@@ -252,7 +252,7 @@ import Trust
         #expect(feeds([advertised]).places.map(\.endpoint) == ["tcp://10.0.0.7:5560"])
     }
 
-    @Test func `a feed that cannot be heard is said, and hides no other`() {
+    @Test func `a feed that cannot be used is reported, and hides no other`() {
         let found = feeds([
             elsewhere("plain", feed: "tcp://0.0.0.0:5560"),
             elsewhere("own", feed: "tcp://127.0.0.1:5560"),

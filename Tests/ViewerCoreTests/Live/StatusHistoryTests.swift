@@ -39,11 +39,11 @@ import Testing
         history.answer(now: now) { name == nil || $0 == name }
     }
 
-    @Test func `before the collector has said anything nothing is known`() {
+    @Test func `there are no figures before the first status`() {
         #expect(answer(Self.step).sources.isEmpty)
     }
 
-    @Test func `of a step the greatest lag and the last bit rate count`() throws {
+    @Test func `a step has its highest lag and its last bit rate`() throws {
         let start = 100 * Self.step
         tell([Source(lag: 0.2, bits: 1e6)], at: start)
         tell([Source(lag: 3.5, bits: 2e6)], at: start + 5 * Self.second)
@@ -58,7 +58,7 @@ import Testing
             door.figures[.clockBoundSeconds] == [0.000123] && door.figures[.spoolBytes] == [1230])
     }
 
-    @Test func `a name that was never heard of is told from one whose collector is silent`() {
+    @Test func `an unknown name is distinguished from a source without figures`() {
         #expect(history.knows("door") == nil)
         tell([Source()], at: 100 * Self.step)
         #expect(history.knows("door") == true && history.knows("yard") == false)
@@ -77,7 +77,7 @@ import Testing
         #expect(door.figures[.lagSeconds] == (60..<300).map { Double($0) })
     }
 
-    @Test func `what was not said is not known`() throws {
+    @Test func `steps without figures are null`() throws {
         tell([Source(), Source(name: "stage")], at: 10 * Self.step)
         tell([Source(lag: nil), Source(name: "stage")], at: 11 * Self.step)
         tell([Source(name: "stage")], at: 12 * Self.step)
@@ -91,7 +91,7 @@ import Testing
         #expect(answer(400 * Self.step).sources.map(\.name) == ["door"])
     }
 
-    @Test func `long after the last word nothing is known`() {
+    @Test func `an old source leaves the history`() {
         tell([Source()], at: 10 * Self.step)
         #expect(answer(249 * Self.step).sources.first?.figures[.lagSeconds]?.count == 1)
         #expect(answer(250 * Self.step).sources.isEmpty)
@@ -102,7 +102,7 @@ import Testing
         #expect(try #require(answer(Self.step).sources.first).figures[.gaps] == [3])
     }
 
-    @Test func `somebody is told of their sources alone`() {
+    @Test func `a viewer gets figures of the sources that it may read`() {
         tell([Source(), Source(name: "stage")], at: Self.step)
         #expect(answer(Self.step, to: "stage").sources.map(\.name) == ["stage"])
     }
@@ -112,7 +112,7 @@ import Testing
         #expect(answer(Self.step).sources.count == StatusHistory.maximumSources)
     }
 
-    @Test func `what is no status changes nothing`() {
+    @Test func `an invalid status changes nothing`() {
         history.take(status: Array("{}".utf8), now: Self.step)
         history.take(status: [0xFF, 0x00], now: 2 * Self.step)
         #expect(answer(2 * Self.step).sources.isEmpty)

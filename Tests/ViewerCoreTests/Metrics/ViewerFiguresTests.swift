@@ -21,7 +21,7 @@ import Testing
         return try MetricReading(figures.text(version: "1", process: nil))
     }
 
-    @Test func `what is exported follows the rules of promtool check metrics`() {
+    @Test func `the viewer's metrics follow the rules of promtool check metrics`() {
         var figures = ViewerFigures()
         figures.answers = [2: 7]
         #expect(MetricLint.flaws(in: figures.text(version: "1", process: nil)) == [])
@@ -65,12 +65,12 @@ import Testing
         #expect(reading.value("tributary_viewer_forward_starts_total") == 6)
     }
 
-    @Test func `what the runbook names is exported, and the other way round`() throws {
+    @Test func `the runbook names exactly the exported metrics`() throws {
         let exported = try reading().names
         #expect(try namedMetrics(in: "deploy/viewer.md") == exported)
     }
 
-    @Test func `what alerts and their tests name is exported`() throws {
+    @Test func `metrics of the alerts and their tests are exported`() throws {
         let exported = try reading().names
         for path in ["alerts.yaml", "alerts_test.yaml"] {
             let named = try namedMetrics(in: "deploy/monitoring/\(path)")

@@ -40,7 +40,7 @@ private final class SilentSocket {
         ) { [directory = place.directory] _ in [directory] }
     }
 
-    @Test func `what hangs holds up requests about its own source only`() async throws {
+    @Test func `hung requests block only requests about their own source`() async throws {
         let commands = commands()
         let (begun, beginning) = AsyncStream<Void>.makeStream()
         let gates = (0..<CollectorCommands.maximumOfSubject).map { _ in
@@ -76,7 +76,7 @@ private final class SilentSocket {
         #expect(problem?.text == "the collector has not answered: see the viewer's log")
     }
 
-    @Test func `who is cancelled does not wait for an answer`() async throws {
+    @Test func `a cancelled request ends without an answer`() async throws {
         let socket = try SilentSocket(at: ArchiveLayout(root: place.directory).commands)
         defer { withExtendedLifetime(socket) {} }
         let commands = commands()

@@ -52,7 +52,7 @@ import TestRecordings
         #expect(made == 3 && still == part)
     }
 
-    @Test func `what cannot be made is not kept`() throws {
+    @Test func `a failure is not cached`() throws {
         struct Failure: Error {}
         let session = try WrittenSession { _ in 0 }
         let cache = MovieCache()
@@ -64,7 +64,7 @@ import TestRecordings
         #expect(found.tag == movie.tag)
     }
 
-    @Test func `what answers read is limited, and a movie that several read counts once`() throws {
+    @Test func `bytes being read are limited, a movie of several readers counts once`() throws {
         let session = try WrittenSession { _ in 0 }
         let movie = try movie(session)
         let size = movie.memoryBytes
@@ -91,7 +91,7 @@ import TestRecordings
         withExtendedLifetime((second, third)) {}
     }
 
-    @Test func `a movie that is being read is not made again, though it is not kept`() throws {
+    @Test func `a movie that is being read is not made again, even if it was evicted`() throws {
         let session = try WrittenSession { _ in 0 }
         let movie = try movie(session)
         let cache = MovieCache()
@@ -114,7 +114,7 @@ import TestRecordings
         withExtendedLifetime(again) {}
     }
 
-    @Test func `an answer counts until it is over, and one without a body does not`() throws {
+    @Test func `an answer counts until it is released, and HEAD does not count`() throws {
         let session = try WrittenSession { _ in 0 }
         let movie = try movie(session)
         let cache = MovieCache()
@@ -214,7 +214,7 @@ import TestRecordings
         #expect(cache.picture(other) == nil)
     }
 
-    @Test func `who came first has made the picture`() {
+    @Test func `the first picture for a key is kept`() {
         let cache = PictureCache()
         cache.keep(picture(1), for: key(1))
         cache.keep(picture(2), for: key(1))

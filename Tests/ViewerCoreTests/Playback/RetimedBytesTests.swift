@@ -134,7 +134,7 @@ import TestSpools
         }
     }
 
-    @Test func `nothing is behind the end`() throws {
+    @Test func `reading after the end gives no bytes`() throws {
         let session = try WrittenSession(segments: 1, error: WrittenSession.settling)
         try session.retime()
         let file = try #require(try session.files().first)
@@ -164,7 +164,7 @@ import TestSpools
 
     /// A decoding time cannot be negative. With reordering, the first picture is presented at the file's start and
     /// decoded before it.
-    @Test func `what is decoded before its file begins is decoded when it begins`() throws {
+    @Test func `a decoding time before its file begins is moved to the beginning`() throws {
         let lead: Int64 = 80_000_000
         let session = try WrittenSession(
             segments: 1, lead: lead, reordered: true, boundNanoseconds: 100_000_000
@@ -277,7 +277,7 @@ import TestSpools
         #expect(try bytes() !== retimed)
     }
 
-    @Test func `the first element that is not before is found`() {
+    @Test func `partitioning finds the first element that is not before the limit`() {
         let numbers = [1, 3, 3, 5, 9]
         for limit in 0...10 {
             let index = numbers.partitioned { $0 < limit }

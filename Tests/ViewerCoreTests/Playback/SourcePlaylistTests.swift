@@ -34,7 +34,7 @@ import TestRecordings
         #expect(rules.isEnded && !rules.segments.isEmpty)
     }
 
-    @Test func `what is being recorded has what is there so far`() throws {
+    @Test func `a growing source lists its segments so far`() throws {
         let session = try WrittenSession(state: .recording, finished: false) { _ in 0 }
         let playlist = SourcePlaylist(.event, zero: try zero(session))
         let first = try content(playlist, session, isFinished: false)
@@ -136,7 +136,7 @@ import TestRecordings
         #expect(playlist(1, at: 1_000) !== second)
     }
 
-    @Test func `who follows a recording sees its playlist end, who comes later gets another`() {
+    @Test func `followers of a recording see the same playlist end, later clients get a new one`() {
         let store = PlaylistStore()
         let key = PlaylistStore.Key(session: "session", source: "camera")
         func playlist(isFinished: Bool, atSeconds seconds: Int64) -> SourcePlaylist {

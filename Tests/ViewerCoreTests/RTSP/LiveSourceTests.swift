@@ -223,7 +223,7 @@ private struct Stage {
 
     /// Up to a second of media was sent twice, with the same timestamps.
     @Test(arguments: [true, false])
-    func `what a restarted collector receives again is not sent again`(hasGone: Bool)
+    func `pictures that a restarted collector receives again are not sent again`(hasGone: Bool)
         async throws
     {
         var stage = Stage()

@@ -69,7 +69,7 @@ import Testing
         }
     }
 
-    @Test func `what is no range, and several at once, is ignored`() {
+    @Test func `an invalid range, or several ranges, are ignored`() {
         for text in [
             "", "bytes", "bytes=", "bytes=-", "bytes=--", "bytes=5", "bytes=a-b", "bytes=0-1-2",
             "bytes=0-1,5-6", "bytes=0-1,", "bytes=,0-1", "bytes=0-,-1", "bytes= 0-1",

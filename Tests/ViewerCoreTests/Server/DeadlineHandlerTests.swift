@@ -67,7 +67,7 @@ struct `A connection over TLS` {
     }
 
     /// HTTP/2: a header block that never ends, or pings.
-    @Test func `is ended when it sends for ever and is never answered`() throws {
+    @Test func `is closed if it sends for three minutes without a response`() throws {
         let scene = TransportScene()
         let channel = try scene.connect()
         channel.endHandshake()

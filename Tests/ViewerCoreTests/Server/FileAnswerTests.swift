@@ -106,9 +106,7 @@ private final class ExtentConnection: Sendable {
         return connection.received
     }
 
-    @Test func `what is in the page cache is sent by the kernel, and what is not is read`()
-        async throws
-    {
+    @Test func `cached parts of a local file are sent by the kernel, others read`() async throws {
         let size: Int64 = 9 << 20
         var file = CountedFile(size)
         file.cachedBytes = .max
@@ -153,7 +151,7 @@ private final class ExtentConnection: Sendable {
     }
 
     @Test(arguments: [1, 100_000, 262_144, .max])
-    func `what is in memory and what has to be waited for become one`(cached: Int) async throws {
+    func `cached and uncached parts are joined in one answer`(cached: Int) async throws {
         var file = CountedFile(Self.size)
         file.cachedBytes = cached
         let received = try await body(answer([.range: "bytes=77-"], of: file))
@@ -170,13 +168,13 @@ private final class ExtentConnection: Sendable {
         #expect(answer([.range: "bytes=0-1", .ifRange: "\"other\""]).status.code == 200)
     }
 
-    @Test func `a part that is not there is 416, with the file's size`() {
+    @Test func `a range after the end is answered with 416 and the file's size`() {
         let response = answer([.range: "bytes=600000-"])
         #expect(response.status.code == 416)
         #expect(response.headers[.contentRange] == "bytes */600000")
     }
 
-    @Test func `who has the file is told so`() {
+    @Test func `a matching entity tag is answered with 304`() {
         for tags in ["\"abc\"", "*", "W/\"abc\"", "\"x\", \"abc\"", "\"x\",W/\"abc\""] {
             let response = answer([.ifNoneMatch: tags, .range: "bytes=0-1"])
             #expect(response.status.code == 304, "\(tags)")
@@ -187,7 +185,7 @@ private final class ExtentConnection: Sendable {
         }
     }
 
-    @Test func `what never changes says how long it may be kept`() {
+    @Test func `an immutable resource states its lifetime`() {
         #expect(
             answer(lifetimeSeconds: 60).headers[.cacheControl] == "private, max-age=60, immutable")
     }
@@ -199,7 +197,7 @@ private final class ExtentConnection: Sendable {
         #expect(received.bytes.isEmpty)
     }
 
-    @Test func `an empty file is an empty answer`() async throws {
+    @Test func `an empty file has an empty answer`() async throws {
         let response = answer(of: CountedFile(0))
         #expect(response.status.code == 200 && response.headers[.contentLength] == "0")
         let received = try await body(response)

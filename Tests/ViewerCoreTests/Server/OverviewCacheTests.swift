@@ -30,7 +30,7 @@ import Testing
 
     private let database = Database()
 
-    @Test func `one look serves all who ask within five seconds`() async throws {
+    @Test func `one query serves all requests within five seconds`() async throws {
         let cache = OverviewCache { [database] in try database.overview() }
         await withTaskGroup { group in
             for _ in 0..<50 {

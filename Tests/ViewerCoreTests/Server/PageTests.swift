@@ -39,7 +39,7 @@ import Testing
 
     /// A browser that requests all of them together has them after one round trip.
     @Test(arguments: PageDocument.allCases)
-    func `the document of a place names every module that the place imports`(
+    func `each document preloads every module that it imports`(
         place: PageDocument
     ) throws {
         let file = try #require(PageDocument.files[place])
@@ -67,12 +67,12 @@ import Testing
         ("/sessions/2026-11-20T22-40-00.000Z", .playback), ("/health", .health),
         ("/calendar", .calendar), ("/account", .account), ("/embed/stage", .embed),
     ])
-    func `each address has its place`(path: String, place: PageDocument) {
+    func `each path has its document`(path: String, place: PageDocument) {
         #expect(PageDocument(path: path) == place)
     }
 
     /// Everything together, as a browser is sent it.
-    @Test func `a place with all that it loads is small`() throws {
+    @Test func `each document with all that it loads is less than 100 kB`() throws {
         for place in PageDocument.allCases {
             let styles = PageFile.all.filter {
                 $0.key.hasSuffix(".css") && ($0.key != "embed.css" || place == .embed)

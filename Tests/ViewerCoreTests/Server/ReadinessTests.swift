@@ -41,8 +41,7 @@ import TestRecordings
         try await threads.stop()
     }
 
-    @Test func `pictures that cannot be decoded are told of, and not where they are`() async throws
-    {
+    @Test func `pictures that cannot be decoded are reported without their path`() async throws {
         try archive.addSession("zulu", segments: 2)
         let answer = await readiness().answer()
         #expect(!answer.isWell)
@@ -51,9 +50,7 @@ import TestRecordings
         try await threads.stop()
     }
 
-    @Test func `while all threads hang it answers all the same, and is ready when they do not`()
-        async throws
-    {
+    @Test func `readiness is answered while all threads hang, and recovers`() async throws {
         try FileSystem.makeDirectories("\(archive.layout.root)/sessions")
         // No thread replaces those that are blocked, however late the answers are asked for.
         let threads = ReadingThreads(count: 2, most: 2)
@@ -75,7 +72,7 @@ import TestRecordings
         try await threads.stop()
     }
 
-    @Test func `one look serves those who ask shortly after`() async throws {
+    @Test func `a result is reused for requests shortly after`() async throws {
         try FileSystem.makeDirectories("\(archive.layout.root)/sessions")
         let asked = readiness()
         #expect(await asked.answer().isWell)

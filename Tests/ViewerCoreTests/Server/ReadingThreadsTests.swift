@@ -32,7 +32,7 @@ import Testing
         #expect(schedule.isIdle)
     }
 
-    @Test func `one place leaves a thread to the others from the first moment`() {
+    @Test func `the work of one place leaves a thread to others from the start`() {
         var schedule = ReadingSchedule(count: 4)
         for number in 1...10 { _ = schedule.add(number, place: "hung", now: 0) }
         let answer9 = schedule.add(11, place: "other", now: 0)
@@ -78,7 +78,7 @@ import Testing
         #expect(answer15 == last + 1)
     }
 
-    @Test func `what waits behind hung work is refused after some seconds, not at once`() {
+    @Test func `work that waits behind hung work is refused after some seconds`() {
         var schedule = ReadingSchedule(count: 4)
         for number in 1...6 { _ = schedule.add(number, place: "hung", now: 0) }
         while schedule.begin(now: 0) != nil {}
@@ -129,7 +129,7 @@ import Testing
         try await threads.stop()
     }
 
-    @Test func `the end does not wait for what hangs`() async throws {
+    @Test func `stopping does not wait for hung work`() async throws {
         let threads = ReadingThreads(count: 1, most: 1)
         let gate = DispatchSemaphore(value: 0)
         let begun = Atomic(false)
@@ -151,7 +151,7 @@ import Testing
         try await hung.value
     }
 
-    @Test func `what is thrown arrives, and threads are used again`() async throws {
+    @Test func `errors are thrown to the caller, and threads are reused`() async throws {
         let threads = ReadingThreads(count: 2)
         await #expect(throws: Problem.self) {
             try await threads.run { throw Problem(.notFound, "no") }

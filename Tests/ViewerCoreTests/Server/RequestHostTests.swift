@@ -21,7 +21,7 @@ import Testing
         return read.headers["host"]
     }
 
-    @Test func `of HTTP 1_1, one field stays, and of several none`() throws {
+    @Test func `one Host field of HTTP 1_1 is used, and several are removed`() throws {
         #expect(try hosts("/", [("Host", "a"), ("Accept", "x")]) == ["a"])
         #expect(try hosts("/", [("host", "a:80")]) == ["a:80"])
         #expect(try hosts("/", []).isEmpty)
@@ -37,7 +37,9 @@ import Testing
         ("http://b?x=1", "b"), ("http://u@b/", "u@b"), ("http:///x", ""), ("x://b#y", "b"),
         ("/http://b/", "a"), ("b:443", "a"), ("*", "a"), ("//b/x", "a"), ("x:/b", "a"), ("", "a"),
     ])
-    func `of HTTP 1_1, a target that is a URL has the host`(target: String, host: String) throws {
+    func `an absolute target of HTTP 1_1 replaces the Host field`(target: String, host: String)
+        throws
+    {
         #expect(try hosts(target, [("Host", "a")]) == [host])
     }
 
@@ -50,7 +52,7 @@ import Testing
         return RequestHost.text(of: head)
     }
 
-    @Test func `of HTTP 2, a field must not contradict the authority`() {
+    @Test func `a Host field of HTTP 2 must equal the authority`() {
         #expect(text("a") == "a")
         #expect(text("a:8443", "a:8443") == "a:8443")
         #expect(text("A.example", "a.EXAMPLE.") == "A.example")
@@ -69,7 +71,7 @@ import Testing
         "", " ", "a b", "a, b", "a,b", "u@a", "a:", "a:0", "a:65536", "a:x", "a/b", "[::1", "::1",
         "a:80:80", "\u{e9}", "http://a", "a..b",
     ])
-    func `what is no host and port is none`(authority: String) {
+    func `an invalid authority is refused`(authority: String) {
         #expect(text(authority) == nil)
     }
 }

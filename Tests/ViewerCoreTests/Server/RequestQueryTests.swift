@@ -70,7 +70,7 @@ import Testing
         for (text, value) in cases { #expect(try query(text)["text"] == value, "\(text)") }
     }
 
-    @Test func `what is not percent-encoded UTF-8 is refused`() {
+    @Test func `a query that is not percent-encoded UTF-8 is refused`() {
         for text in [
             "text=%", "text=%4", "text=a%", "text=%zz", "text=%4g", "text=%%41", "%=1", "%4=1",
             "text=% 41", "text=%00", "text=a%00b", "te%00xt=1", "text=%C3", "text=%C3%28",
@@ -124,7 +124,7 @@ import Testing
         }
     }
 
-    @Test func `what is no moment is refused`() {
+    @Test func `an invalid time is refused`() {
         for text in [
             "", "x", "now", "-", "--5", "+5", "%2B5", "5x", "1e5", "NaN", "inf", "0x10", ".5", "5.",
             "1:60", "1:2:3:4", ":", "1:", "٥", "5%20", "99999999999999999999",

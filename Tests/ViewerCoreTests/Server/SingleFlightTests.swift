@@ -34,10 +34,10 @@ extension SingleFlight {
 }
 
 @Suite(.timeLimit(.minutes(1)))
-struct `Work that several want at once` {
+struct `Work with several callers` {
     private struct Failure: Error {}
 
-    @Test func `is done once for all who wait, and again for who comes later`() async throws {
+    @Test func `runs once for all waiting callers, and again for a later one`() async throws {
         let flight = SingleFlight<Int>()
         let work = CountedWork()
         let callers = (0..<20).map { _ in Task { try await flight.value { try await work.run() } } }
@@ -52,7 +52,7 @@ struct `Work that several want at once` {
         #expect(later == 2)
     }
 
-    @Test func `is not waited for by who is cancelled, and goes on for the others`() async throws {
+    @Test func `is left by a cancelled caller, and continues for the others`() async throws {
         let flight = SingleFlight<Int>()
         let work = CountedWork()
         let first = Task { try await flight.value { try await work.run() } }

@@ -46,7 +46,7 @@ import Testing
         return [UInt8](data)
     }
 
-    @Test func `who takes gzip gets less, and the same`() async throws {
+    @Test func `a client that accepts gzip gets the same content compressed`() async throws {
         let plain = answer([:])
         let compressed = answer([.acceptEncoding: "gzip, deflate, br"])
         #expect(plain.headers[.contentEncoding] == nil)
@@ -76,7 +76,7 @@ import Testing
         #expect(answer([.ifNoneMatch: tag]).status.code == 200)
     }
 
-    @Test func `what would not be shorter is sent as it is`() async throws {
+    @Test func `content that gzip would not shorten is sent uncompressed`() async throws {
         let response = answer([.acceptEncoding: "gzip"], of: [1, 2, 3])
         #expect(response.headers[.contentEncoding] == nil)
         #expect(try await body(response) == [1, 2, 3])

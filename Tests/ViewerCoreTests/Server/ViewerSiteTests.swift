@@ -72,7 +72,7 @@ private final class BlockedWork: Sendable {
     }
 
     @Test(.timeLimit(.minutes(1)))
-    func `whatever heavy work there is, two threads are left for all other answers`() async throws {
+    func `heavy requests leave two threads for all others`() async throws {
         let archive = SmallArchive()
         let site = ViewerSite(
             archive: ArchiveReference(directory: archive.layout.root),

@@ -17,7 +17,7 @@ import Testing
             turnSeconds: turnSeconds, owner: owner, isShared: isShared)
     }
 
-    @Test func `a wall has a line as its name, sources once each, and a size`() {
+    @Test func `a wall has a name of one line, distinct sources, and a size`() {
         #expect(wall().flaw == nil)
         #expect(wall("Häuser, 3. Stock", tiles: 4, turnSeconds: 5).flaw == nil)
         for name in ["", " a", "a ", "a\nb", "a\u{2028}b", String(repeating: "x", count: 65)] {
@@ -30,7 +30,7 @@ import Testing
         #expect(wall(turnSeconds: 4).flaw != nil && wall(turnSeconds: 3_601).flaw != nil)
     }
 
-    @Test func `others see a wall that is shared, and of it what they may see`() {
+    @Test func `others see a shared wall with the sources that they may read`() {
         let door = Rights(role: .viewer, sources: .named(["door"]))
         let all = Rights(role: .viewer, sources: .all)
         #expect(wall().seen(by: .user("vera"), all) == wall())
@@ -76,7 +76,7 @@ import Testing
             sources: ["door"], tiles: nil, turnSeconds: nil, owner: owner, isShared: false)
     }
 
-    @Test func `what is saved is there for the next viewer, and for its owner alone`() throws {
+    @Test func `a saved wall is read by the next viewer, and the file is private`() throws {
         #expect(try store().walls() == [])
         let saved = wall(1)
         try store().change { $0.append(saved) }
@@ -97,7 +97,7 @@ import Testing
         }
     }
 
-    @Test func `a refusal changes nothing, and there is an end to what is saved`() throws {
+    @Test func `a refused change changes nothing, and walls are limited per owner`() throws {
         let store = store()
         let first = wall(0)
         try store.change { $0.append(first) }
@@ -121,7 +121,7 @@ import Testing
         "", "[]", #"{"version": 2, "walls": []}"#,
         #"{"version": 1, "walls": [{"id": "1", "name": "", "sources": [], "owner": "", "isShared": false}]}"#,
     ])
-    func `a file that is none of ours is not written over`(text: String) throws {
+    func `an unknown file is not overwritten`(text: String) throws {
         try place.write(text, to: path)
         let saved = wall(1)
         #expect(throws: Problem.self) { try store().walls() }
