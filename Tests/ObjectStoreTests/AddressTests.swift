@@ -35,7 +35,7 @@ import Testing
         ("s3://user:secret@abc", .bucket), ("s3://abc//x", .prefix), ("s3://abc/../x", .prefix),
         ("s3://abc/x y", .prefix), ("s3://abc/" + String(repeating: "x", count: 2_000), .tooLong),
     ])
-    func `what is no address is refused`(_ text: String, _ expected: StoreAddress.Flaw) {
+    func `an invalid address is refused`(_ text: String, _ expected: StoreAddress.Flaw) {
         #expect(flaw(text) == expected)
     }
 
@@ -70,11 +70,11 @@ import Testing
         ("http://a:0", .port), ("http://a:99999", .port), ("http://u:p@a", .credentials),
         ("http://a/path", .path), ("http://a?x", .path), ("http://[zz]", .host),
     ])
-    func `what is no endpoint is refused`(_ text: String, _ expected: StoreEndpoint.Flaw) {
+    func `an invalid endpoint is refused`(_ text: String, _ expected: StoreEndpoint.Flaw) {
         #expect(flaw(endpoint: text) == expected)
     }
 
-    @Test func `a flaw never repeats a password`() {
+    @Test func `an error message never has the password`() {
         #expect(flaw(endpoint: "http://u:hunter2@a")?.description.contains("hunter2") == false)
     }
 

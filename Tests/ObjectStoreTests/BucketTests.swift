@@ -77,7 +77,7 @@ extension StoreRequest {
         ObjectDigest(sha256: HashFunction.sha256.hash(bytes))
     }
 
-    @Test func `what is put carries every digest that some store checks`() throws {
+    @Test func `a PUT has every digest that any store checks`() throws {
         let transport = WrittenTransport([.answer(200, ["etag": "\"t\""])])
         let bytes = Array("Welcome to Amazon S3.".utf8)
         let properties = try bucket(transport).put(
@@ -125,7 +125,7 @@ extension StoreRequest {
         #expect(transport.requests.allSatisfy { $0.header("x-amz-checksum-sha256") != nil })
     }
 
-    @Test func `a store that has computed another digest has other bytes`() throws {
+    @Test func `a different digest in the store's answer is an error`() throws {
         let other = digest([1]).base64
         let error = try failure([
             .answer(200, ["etag": "t", "x-amz-checksum-sha256": other])
@@ -170,7 +170,7 @@ extension StoreRequest {
         #expect(error?.kind == .changed)
     }
 
-    @Test func `a put is compared with the tag in the form that the store keeps`() throws {
+    @Test func `a PUT's condition uses the tag's form that the store accepts`() throws {
         let transport = WrittenTransport([
             .error(412, "PreconditionFailed"), .answer(200, ["etag": "\"u\""]),
             .answer(200, ["etag": "\"v\""]), .error(412, "PreconditionFailed"),
@@ -186,7 +186,7 @@ extension StoreRequest {
         #expect(transport.requests.count == 4)
     }
 
-    @Test func `a tag that another has replaced fits in no form`() throws {
+    @Test func `a tag that was replaced fails in both forms`() throws {
         let transport = WrittenTransport([
             .error(412, "PreconditionFailed"), .error(412, "PreconditionFailed"),
             .answer(200, ["etag": "\"u\""]),
@@ -216,7 +216,7 @@ extension StoreRequest {
         #expect(transport.requests.count == (told.isEmpty ? 2 : 1))
     }
 
-    @Test func `a clock that is wrong is told from rights that are missing`() throws {
+    @Test func `a wrong clock is distinguished from missing rights`() throws {
         // An answer to HEAD has no body: the store's clock is half an hour on.
         let error = try failure([.answer(403, ["date": "Fri, 24 May 2013 00:30:00 GMT"])]) {
             bucket throws(ObjectStoreError) in _ = try bucket.properties(of: "a")
@@ -239,7 +239,7 @@ extension StoreRequest {
         #expect(message.utf8.count < 400)
     }
 
-    @Test func `what is denied is asked once more with other credentials`() throws {
+    @Test func `a denied request is repeated once if the credentials have changed`() throws {
         let transport = WrittenTransport([
             .error(400, "ExpiredToken"), .answer(204),
         ])
@@ -278,7 +278,7 @@ extension StoreRequest {
         #expect(replaced?.kind == .changed)
     }
 
-    @Test func `what is not there has no properties`() throws {
+    @Test func `an absent object has no properties`() throws {
         #expect(try bucket(WrittenTransport([.answer(404)])).properties(of: "a") == nil)
         let there = try bucket(
             WrittenTransport([
@@ -334,7 +334,7 @@ extension StoreRequest {
         #expect(stuck?.kind == .unreachable)
     }
 
-    @Test func `a listing leaves out what was listed before`() throws {
+    @Test func `a listing omits keys of the page before`() throws {
         func listing(_ keys: [String], isTruncated: Bool) -> Result<StoreAnswer, TransportFailure> {
             .answer(
                 200, [:],
@@ -378,7 +378,7 @@ extension StoreRequest {
         #expect(!address.contains("hunter"))
     }
 
-    @Test func `what is gone need not be deleted`() throws {
+    @Test func `deleting an absent object succeeds`() throws {
         let transport = WrittenTransport([
             .error(404, "NoSuchKey"), .error(404, "NoSuchUpload"), .error(404, "NoSuchBucket"),
         ])

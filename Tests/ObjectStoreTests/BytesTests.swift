@@ -19,7 +19,7 @@ import Testing
         }
     }
 
-    @Test func `memory of bytes that nobody has any more is used again`() throws {
+    @Test func `the memory of released bytes is reused`() throws {
         var spare: ObjectBytes? = bytes(1, count: 70_000)
         let place = try #require(spare.map(address))
         let second = bytes(2, count: 60_000, in: spare.take())
@@ -28,14 +28,14 @@ import Testing
         #expect(array(second).allSatisfy { $0 == 2 })
     }
 
-    @Test func `bytes that somebody still has stay as they are`() {
+    @Test func `bytes that are still referenced are not overwritten`() {
         let first = bytes(1, count: 70_000)
         let second = bytes(2, count: 70_000, in: first)
         #expect(array(second).allSatisfy { $0 == 2 })
         #expect(array(first).allSatisfy { $0 == 1 })
     }
 
-    @Test func `there are as many as were written, and room for as many as were wanted`() {
+    @Test func `the count is that of the written bytes`() {
         let short = ObjectBytes(count: 5_000) { memory in
             #expect(memory.count >= 5_000)
             memory[0] = 7

@@ -69,7 +69,7 @@ import Testing
                     accessKey: "second", secretKey: "two=2", sessionToken: "three"))
     }
 
-    @Test func `what is missing is said`() {
+    @Test func `the missing credential is named`() {
         #expect(failure(scene.source(["HOME": "/home/a"]))?.kind == .denied)
         #expect(
             failure(scene.source(["AWS_ACCESS_KEY_ID": "key"]))?.message.hasPrefix(

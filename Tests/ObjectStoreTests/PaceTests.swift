@@ -43,7 +43,7 @@ import Testing
         #expect(end(self.pace(), sent: { _ in 0 }, received: { $0 * 2_000 }) == 600)
     }
 
-    @Test func `silence after the request has an end, and an answer that drips an earlier one`() {
+    @Test func `silence after a request ends at 60 s, a slow answer earlier`() {
         #expect(end(pace(), sent: { _ in 0 }, received: { _ in 0 }) == 60)
         #expect(end(pace(), sent: { _ in 0 }, received: { $0 }) == 16)
         #expect(end(pace(), sent: { _ in 0 }, received: { min(50_000, $0 * 10_000) }) == 31)
@@ -55,7 +55,7 @@ import Testing
         #expect(end(pace, sent: { _ in 0 }, received: { min($0, 3) }) == 63)
     }
 
-    @Test func `a look is due when a limit is reached`() {
+    @Test func `the next check is due when a limit is reached`() {
         var pace = pace(bodyBytes: 10)
         #expect(pace.nextNanoseconds == 600 * Self.second)
         _ = pace.note(
@@ -109,13 +109,13 @@ import Testing
         #expect(answer.headers == ["x-second": "2"])
     }
 
-    @Test func `a status that is none is no success`() throws {
+    @Test func `an invalid status is not a success`() throws {
         for line in ["HTTP/1.1 2000 OK", "HTTP/1.1", "HTTP/1.1 -20 OK", "HTTP/1.1 abc"] {
             #expect(try !(200..<300).contains(read([line, ""]).status))
         }
     }
 
-    @Test func `what is announced too long is refused, unless it is only announced`() throws {
+    @Test func `a Content-Length above the limit is refused, except for HEAD`() throws {
         let lines = ["HTTP/1.1 200 OK", "Content-Length: 11", ""]
         #expect(throws: TransportFailure.self) { try read(lines) }
         #expect(try read(lines, .head).headers["content-length"] == "11")

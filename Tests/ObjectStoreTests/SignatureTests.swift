@@ -40,7 +40,7 @@ import Testing
         #expect(headers.contains { $0.name == "x-amz-date" && $0.value == "20130524T000000Z" })
     }
 
-    @Test func `an object that is put is signed as published`() {
+    @Test func `the signature of a PUT equals Amazon's published example`() {
         let digest = "44ce7dd67c959e0d3524ffac1771dfbba87d2b6b4b4e99e42034a8b803f8b072"
         let headers = signer.signed(
             method: "PUT",

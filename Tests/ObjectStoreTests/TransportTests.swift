@@ -98,20 +98,20 @@ import Threads
         ([.send("HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\nabcde")], .unreachable),
         ([.flood(S3Bucket.Limits.answerBytes + 1)], .unreachable),
     ])
-    func `answers that are wrong are errors of a kind`(
+    func `each invalid answer has its kind of error`(
         _ steps: [ScriptedServer.Step], _ expected: ObjectStoreError.Kind
     ) throws {
         #expect(try kind(steps) == expected)
     }
 
-    @Test func `silence has an end`() throws {
+    @Test func `silence ends at the timeout`() throws {
         var timeouts = TransportTimeouts()
         timeouts.silenceNanoseconds = 50_000_000
         #expect(try kind([.silence], timeouts: timeouts) == .unreachable)
         #expect(try kind([.send(Self.partial + "ab")], timeouts: timeouts) == .unreachable)
     }
 
-    @Test func `nobody there is said`() throws {
+    @Test func `a refused connection is an error`() throws {
         let port = try ScriptedServer([]).port
         var timeouts = TransportTimeouts()
         // The port may remain open briefly.

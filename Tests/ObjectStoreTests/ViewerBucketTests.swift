@@ -108,7 +108,7 @@ import Threads
         #"{"objects":[],"isTruncated":true}"#,
         String(repeating: "[", count: 100_000),
     ])
-    func `a list that is none is an error`(body: String) throws {
+    func `an invalid list is an error`(body: String) throws {
         let found = try error([.send(Self.answer("200 OK", body))]) {
             _ = try $0.list(prefix: "s/", after: nil, folders: false)
         }
@@ -131,7 +131,7 @@ import Threads
         #expect(found?.kind == .unreachable, "\(objects.prefix(80))")
     }
 
-    @Test func `a list that does not get on is an error`() throws {
+    @Test func `a list that does not advance is an error`() throws {
         let found = try error([.send(Self.page(Self.object("s/a.mp4"), isTruncated: true))]) {
             _ = try $0.list(prefix: "s/", after: "s/a.mp4", folders: false)
         }
@@ -152,7 +152,7 @@ import Threads
         #expect(found?.kind == .unreachable)
     }
 
-    @Test func `a file that was replaced, has become shorter or is gone is said so`() throws {
+    @Test func `a file that was replaced, shortened or removed has its own kind of error`() throws {
         for (status, kind) in [
             ("412 Precondition Failed", ObjectStoreError.Kind.changed),
             ("416 Range Not Satisfiable", .changed), ("404 Not Found", .gone),
@@ -164,7 +164,7 @@ import Threads
         }
     }
 
-    @Test func `an endless answer, a drip, silence and a cut end in time`() throws {
+    @Test func `an endless, slow, missing or truncated answer ends in time`() throws {
         var timeouts = TransportTimeouts()
         timeouts.silenceNanoseconds = 300_000_000
         timeouts.dripNanoseconds = 300_000_000

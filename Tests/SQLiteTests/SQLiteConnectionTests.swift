@@ -48,7 +48,7 @@ import Testing
         try connection.rows(statement) { row throws(SQLiteError) in try row.value(0).description }
     }
 
-    @Test func `what is bound is what is read, empty texts and zeros in them too`() throws {
+    @Test func `bound values are read back unchanged, also empty texts and NULs`() throws {
         let connection = try memory()
         try connection.run("CREATE TABLE t (a TEXT, b INTEGER) STRICT")
         let values: [SQLiteValue] = [
@@ -69,7 +69,7 @@ import Testing
         }
     }
 
-    @Test func `values of another kind than the column's are refused`() throws {
+    @Test func `reading a value as another type is an error`() throws {
         let connection = try memory()
         func read<Value>(
             _ value: String, _ body: (borrowing SQLiteRow) throws(SQLiteError) -> Value
@@ -160,7 +160,7 @@ import Testing
         #expect(row?.refusal == .content)
     }
 
-    @Test func `who reads cannot write, attach or load`() throws {
+    @Test func `a reading connection cannot write, attach or load`() throws {
         let folder = try Folder()
         let path = try folder.database("PRAGMA journal_mode = WAL", "CREATE TABLE t (a)")
         let connection = try SQLiteConnection(path, for: .reading)

@@ -78,7 +78,7 @@ import Testing
         #expect(try SessionVerifier.verify("s", in: layout).isIntact)
     }
 
-    @Test func `what another collector's disk is said to have had is not believed`() throws {
+    @Test func `records that only another collector's disk had are not taken as present`() throws {
         // An earlier session of the same spool is not in the bucket, and its records were durable there.
         let scene = try recorded(
             segments: 0,
@@ -142,7 +142,7 @@ import Testing
         #expect(try Ledger.read(path).entries.map(\.after) == [10])
     }
 
-    @Test func `a proof without its object is nobody's proof`() throws {
+    @Test func `a proof without its object is ignored`() throws {
         let scene = try recorded(segments: 2)
         let segments = try scene.segments("s")
         scene.bucket.lose(segments[1].description)

@@ -75,7 +75,7 @@ import Testing
     }
 
     @Test(arguments: [1, 4])
-    func `told to stop anywhere, it stops there, and ends the same when it is begun again`(
+    func `it can be stopped at any step, and gives the same result when it is repeated`(
         _ connections: Int
     ) throws {
         let scene = try recorded(segments: 3)
@@ -115,7 +115,7 @@ import Testing
         #expect(stops > 10)
     }
 
-    @Test func `what an interrupted run left is gone when the bucket has it no more`() throws {
+    @Test func `leftovers of an interrupted run are removed if the bucket lacks them`() throws {
         let scene = try recorded(segments: 3)
         let last = try scene.segments("s")[2]
         let directory = TemporaryDirectory()

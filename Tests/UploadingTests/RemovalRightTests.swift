@@ -19,9 +19,7 @@ import Testing
         return (scene, try scene.segments(Self.session))
     }
 
-    @Test func `without the right nothing leaves the store, and the disk is freed all the same`()
-        throws
-    {
+    @Test func `without the right nothing is deleted in the store, but the disk is freed`() throws {
         let (scene, segments) = try scene()
         let objects = Set(scene.bucket.objects.keys)
         scene.mayRemove.withLock { $0 = { _ in false } }
@@ -63,7 +61,7 @@ import Testing
         #expect(!FileSystem.exists(scene.layout.segment(segment)))
     }
 
-    @Test func `two that remove the same do no harm`() throws {
+    @Test func `removing an object that was already removed succeeds`() throws {
         let (scene, segments) = try scene()
         let segment = try #require(segments.first)
         let place = UploadTarget(

@@ -32,7 +32,7 @@ import Testing
         return (scene, files)
     }
 
-    @Test func `what was evicted comes back as it was, and need not be sent again`() throws {
+    @Test func `evicted segments are fetched unchanged, and not uploaded again`() throws {
         let (scene, files) = try moved()
         let outcome = try StoredSessionFetch(from: place(scene)).run("s") { _ in }
         #expect(outcome.segments == 3 && outcome.problems.isEmpty)
@@ -81,7 +81,7 @@ import Testing
         #expect(try StoreInspection(of: place(scene), readsBack: false).run("s").report.isIntact)
     }
 
-    @Test func `an inspection tells what is missing in the store, and what only waits`() throws {
+    @Test func `an inspection distinguishes missing objects from ones still to upload`() throws {
         let (scene, files) = try moved()
         scene.bucket.lose(files[0].0.description)
         scene.bucket.lose(files[1].0.path(.proof))

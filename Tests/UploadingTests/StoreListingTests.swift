@@ -89,7 +89,7 @@ import Testing
         return (objects, (clock.now - began) / 1_000_000_000, failure)
     }
 
-    @Test func `one that is quick ends at a number of objects`() {
+    @Test func `a quick endless listing ends at a number of objects`() {
         let found = count(pageObjects: 100_000, pageNanoseconds: 100_000_000)
         #expect(found.objects == StoreListing.maximumObjects + 100_000)
         guard case .setAside(let line) = found.failure else {
@@ -99,13 +99,13 @@ import Testing
         #expect(line.contains("s3://endless/archive/s/ has no end"))
     }
 
-    @Test func `one that drips ends after a minute`() {
+    @Test func `a listing that advances too slowly ends after a minute`() {
         // Each page needs the maximum time of an exchange.
         let found = count(pageObjects: 1, pageNanoseconds: 20_000_000_000)
         #expect(found.seconds == 80 && found.failure != nil)
     }
 
-    @Test func `one that is slow and gets on goes on`() {
+    @Test func `a slow listing that advances continues`() {
         let found = count(pageObjects: 1_000, pageNanoseconds: 900_000_000)
         #expect(found.objects > StoreListing.maximumObjects)
     }

@@ -130,7 +130,7 @@ import Testing
         #expect(try known() == SequenceSet(upTo: 10))
     }
 
-    @Test func `no proof speaks for records that are named nowhere`() throws {
+    @Test func `a proof does not cover records that are not named anywhere`() throws {
         let scene = try recorded(segments: 2)
         let segments = try scene.segments("s")
         try change(segments[0], in: scene) { $0.storedThrough = [spool.description: 1 << 40] }
@@ -140,7 +140,7 @@ import Testing
         #expect(try known() == SequenceSet(upTo: 10))
     }
 
-    @Test func `only a line about a resumption is one about a take-over`() throws {
+    @Test func `a gap line with the cause of a take-over is not one about it`() throws {
         var line = LedgerEntry(kind: .gap, at: SmallArchive.zero)
         line.cause = LedgerEntry.takenOver
         line.spool = spool.description
@@ -181,9 +181,7 @@ import Testing
         #expect(try known() == SequenceSet(upTo: 20))
     }
 
-    @Test func `what is too large or no proof is left out, with no more lines than one reads`()
-        throws
-    {
+    @Test func `oversized and invalid proofs are left out, with few lines`() throws {
         let scene = try recorded(segments: 1)
         let large = [UInt8](repeating: 0x20, count: SegmentProof.maximumBytes + 1)
         for index in 0..<80 {

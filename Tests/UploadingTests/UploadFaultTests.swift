@@ -80,7 +80,7 @@ import Testing
         }
     }
 
-    @Test func `of two parts, the one behind a failed one is not sent again`() throws {
+    @Test func `of two parallel parts, the second is not sent again when the first fails`() throws {
         let scene = UploadScene(partsAtOnce: 2)
         try scene.archive.addSession("s", segments: 1)
         scene.live()

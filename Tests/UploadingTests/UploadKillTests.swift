@@ -126,9 +126,7 @@ import Testing
         #expect(survey.emptySessions.isEmpty)
     }
 
-    @Test func `what is kept no longer goes from both places, wherever the program was killed`()
-        throws
-    {
+    @Test func `an expired segment leaves disk and store, at a kill before any step`() throws {
         for isEvicted in [false, true] {
             let count = try killEverywhere {
                 let scene = try scene()
@@ -175,8 +173,7 @@ import Testing
         #expect(count > 5)
     }
 
-    @Test func `of a session that the store has of somebody else, nothing is deleted there`() throws
-    {
+    @Test func `removal deletes nothing of another session of the name in the store`() throws {
         let scene = try scene()
         scene.live()
         var other = try SessionManifest.read(scene.layout.manifest("s"))

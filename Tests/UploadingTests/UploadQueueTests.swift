@@ -44,7 +44,7 @@ import Testing
         #expect(queue.take(now: 0) == .evict(second))
     }
 
-    @Test func `a segment is in one pair of hands`() {
+    @Test func `a segment is processed by one worker at a time`() {
         var queue = begun()
         queue.add(.segment(first), now: 0)
         #expect(queue.take(now: 0) == .segment(first))
@@ -119,7 +119,7 @@ import Testing
         #expect(queue.take(now: due + 3_600_000_000_000) == nil)
     }
 
-    @Test func `what is done without the store does not say that it can be used again`() throws {
+    @Test func `work without a request to the store does not end its outage`() throws {
         var queue = begun()
         queue.add(.segment(first), now: 0)
         queue.add(.segment(second), now: 0)
@@ -133,7 +133,7 @@ import Testing
         #expect(queue.failed(try #require(next), away(.full), now: due) == nil)
     }
 
-    @Test func `a session's removal waits until nothing of it is on its way`() {
+    @Test func `a session's removal waits until none of its work is running`() {
         var queue = begun()
         queue.add(.segment(first), now: 0)
         #expect(queue.take(now: 0) == .segment(first))

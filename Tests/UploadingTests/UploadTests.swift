@@ -74,8 +74,7 @@ import Testing
         try scene.expectStored("s")
     }
 
-    @Test func `a ledger that has grown goes up again, and so do labels; what is gone goes`() throws
-    {
+    @Test func `changed ledgers and labels are uploaded again, removed ones deleted`() throws {
         let scene = UploadScene()
         try scene.archive.addSession("s", segments: 1)
         let labels = "\(scene.layout.session("s"))/\(SessionNotes.fileName)"
@@ -125,7 +124,7 @@ import Testing
         #expect(bucket.made[segment.description] == 2)
     }
 
-    @Test func `another session of the same name is not touched, and one line says so`() throws {
+    @Test func `another session of the same name is not overwritten, with one line`() throws {
         let scene = UploadScene()
         try scene.archive.addSession("s", segments: 2)
         var other = try SessionManifest.read(scene.layout.manifest("s"))
@@ -139,7 +138,7 @@ import Testing
         #expect(scene.lines.first?.contains("another session of the name s") == true)
     }
 
-    @Test func `of two archives that begin the same session at once, one wins`() throws {
+    @Test func `one of two archives that begin the same session concurrently succeeds`() throws {
         let scene = UploadScene()
         try scene.archive.addSession("s", segments: 1)
         var other = try SessionManifest.read(scene.layout.manifest("s"))
@@ -192,9 +191,7 @@ import Testing
         #expect(try CatalogEntry("s", in: layout) == CatalogEntry("s", in: scene.layout))
     }
 
-    @Test func `what the store keeps otherwise than it was sent is noticed where it is read back`()
-        throws
-    {
+    @Test func `an object that the store keeps wrongly is detected when it is read back`() throws {
         let scene = UploadScene(returnsDigests: false, readBack: .all)
         try scene.archive.addSession("s", segments: 1)
         // After the session's description was put.
@@ -207,7 +204,7 @@ import Testing
         scene.expectProven(segment, with: scene.layout.segment(segment))
     }
 
-    @Test func `a rate is kept`() throws {
+    @Test func `the bitrate limit is kept`() throws {
         let clock = VirtualClock()
         var limit = RateLimit(bytesPerSecond: 1_000)
         #expect(limit.claim(500, now: clock.now) == 0)
