@@ -11,7 +11,7 @@ import Testing
         ("udp://239.0.0.1:5000", "udp://239.0.0.1:5000"),
         ("rtsp://a:b@c@host", "rtsp://host"),
     ])
-    func `an address is named without what may be secret in it`(url: String, name: String) {
+    func `the name of a destination contains no secret`(url: String, name: String) {
         #expect(ContainerDestination.url(url).name == name)
         #expect(ContainerDestination.file("/tmp/a@b?c").name == "/tmp/a@b?c")
     }

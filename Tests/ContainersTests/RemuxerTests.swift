@@ -69,7 +69,7 @@ import Testing
         }
     }
 
-    @Test func `there and back again is the same, bytes and times`() throws {
+    @Test func `remuxing to MPEG-TS and back gives the same bytes and duration`() throws {
         let media = try MediaFiles()
         let path = try media.make("clip.mp4", Self.cases[0].arguments)
         let there = media.directory.appending(path: "there.ts").path
@@ -118,7 +118,7 @@ import Testing
         #expect(try size(copy) == 180)
     }
 
-    @Test func `damage is refused in a line`() throws {
+    @Test func `damaged files are refused with one line`() throws {
         let media = try MediaFiles()
         let path = try media.make(
             "clip.mp4", Self.cases[0].arguments + " -movflags +faststart")
@@ -141,7 +141,7 @@ import Testing
         }
     }
 
-    @Test func `what MPEG-TS would hide as private data is refused`() throws {
+    @Test func `a codec that MPEG-TS would carry as private data is refused`() throws {
         let media = try MediaFiles()
         let path = try media.make("sound.wav", "-f lavfi -i sine=d=1")
         let output = media.directory.appending(path: "out.ts").path
@@ -151,7 +151,7 @@ import Testing
         #expect(error?.description.contains("MPEG-TS does not support PCM_S16LE") == true)
     }
 
-    @Test func `what is encrypted is refused`() throws {
+    @Test func `an encrypted file is refused`() throws {
         let media = try MediaFiles()
         let path = try media.make(
             "secret.mp4",

@@ -224,7 +224,9 @@ private final class PublishedNames: Sendable {
         ),
         ("startConnect: handshake timeout", false),
     ])
-    func `a passphrase that a server refuses is stated`(message: String, isStated: Bool) {
+    func `a passphrase that a server refuses is recognised in the library's message`(
+        message: String, isStated: Bool
+    ) {
         #expect((SRTLibrary.reason(in: message) != nil) == isStated)
     }
 
@@ -266,7 +268,7 @@ private final class PublishedNames: Sendable {
         (EINVAL, "Server error: stream KEY is in use", false),
         (EINVAL, "user ann may not publish", false), (EINVAL, nil, false),
     ])
-    func `the library's message is the reason if its code says little, and it has no secret`(
+    func `the library's message replaces an uninformative error code, without secrets`(
         error: Int32, complaint: String?, isStated: Bool
     ) {
         let reason = ConnectionRefusal.reason(
@@ -281,9 +283,7 @@ private final class PublishedNames: Sendable {
         #expect(!reason.contains("KEY"))
     }
 
-    @Test func `a codec that a streaming container cannot hold is said without advice for files`()
-        throws
-    {
+    @Test func `an unsupported codec of a stream is named without advice for files`() throws {
         let media = try MediaFiles()
         let clip = try media.make("clip.mp4", Self.clip)
         let error = #expect(throws: ContainerError.cannotStream(format: "WebM", codec: "H264")) {

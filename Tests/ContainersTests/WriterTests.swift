@@ -115,7 +115,7 @@ private final class Full: ContainerSink {
         #expect(try Data(contentsOf: URL(filePath: other)) == expected)
     }
 
-    @Test func `packets leave at once for somebody who watches live`() throws {
+    @Test func `without interleaving, each packet is written at once`() throws {
         let media = try MediaFiles()
         let clip = try media.make("clip.mp4", Self.clip)
         var source = try FileSource(path: clip, kinds: [.video], loops: false)
@@ -142,7 +142,7 @@ private final class Full: ContainerSink {
         try writer.finish()
     }
 
-    @Test func `a reader that does not read does not keep a cancelled writer`() async throws {
+    @Test func `cancelling a writer does not wait for a reader that does not read`() async throws {
         let media = try MediaFiles()
         let clip = try media.make("clip.mp4", Self.clip)
         var ends: [Int32] = [0, 0]
@@ -192,7 +192,7 @@ private final class Full: ContainerSink {
 }
 
 @Suite struct FormatTests {
-    @Test func `containers are known by files' names, by people's words and by addresses`() {
+    @Test func `formats are recognised by file extension, by name and by URL scheme`() {
         #expect(ContainerFormat(path: "/a.b/clip.MP4") == .mp4)
         #expect(ContainerFormat(path: "clip.mkv") == .matroska)
         #expect(ContainerFormat(path: "/a.mp4/clip") == nil)

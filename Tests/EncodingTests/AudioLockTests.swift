@@ -35,7 +35,7 @@ import Testing
     }
 
     @Test(arguments: [48_000, 44_100, 16_000], [-1_000_000.0, 0, 312_345, 1_000_000])
-    func `a tone stays a tone, at its place and as clean as it was`(
+    func `resampling keeps a tone's phase and adds no noise`(
         _ rate: Int, _ stretch: Double
     ) throws {
         var lock = AudioLock(sampleRate: 48_000, channels: 1)

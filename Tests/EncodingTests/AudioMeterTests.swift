@@ -4,7 +4,7 @@ import Media
 import Testing
 
 @Suite struct AudioMeterTests {
-    @Test func `a tone's peak and mean are told for each channel, and once`() throws {
+    @Test func `a tone's peak and RMS levels are returned per channel, once`() throws {
         var sound = TestAudio(sampleRate: 48_000, channels: 2, startNanoseconds: 0)
         var meter = AudioMeter(channels: 2)
         func meterNext() {
@@ -34,7 +34,7 @@ import Testing
     }
 
     @Test(arguments: [(1.0, 0), (2.0, 602), (0.5, -602), (0, -12_000), (1e-9, -12_000)])
-    func `amplitudes are told in hundredths of a decibel`(_ amplitude: Double, _ level: Int) {
+    func `amplitudes are converted to hundredths of a decibel`(_ amplitude: Double, _ level: Int) {
         #expect(AudioLevel.millibels(amplitude) == level)
     }
 }

@@ -119,7 +119,7 @@ import Testing
         #expect(abs((onset ?? 0) - 2_000_000_000) < 1_000_000)
     }
 
-    @Test func `sound after a long silence is as if all of that had been encoded`() throws {
+    @Test func `audio after 29 s of silence keeps its time`() throws {
         var encoder = try AudioEncoder(AudioEncoderSettings(sampleRate: 48_000, channels: 2))
         var samples: [EncodedSample] = []
         var sound = TestAudio(sampleRate: 48_000, channels: 2, startNanoseconds: 0)
@@ -143,7 +143,7 @@ import Testing
         #expect(quiet.allSatisfy { abs($0) < 1e-4 })
     }
 
-    @Test func `silence is encoded until it is always the same, and again after any sound`() {
+    @Test func `repeated silent packets are reused until the next audio`() {
         var quiet = QuietStretch()
         func encode(_ isQuiet: Bool, _ packet: [UInt8]) {
             quiet.willEncode(isQuiet: isQuiet)
@@ -171,7 +171,7 @@ import Testing
         #expect(captured.reduce(0) { $0 + $1.durationNanoseconds } == 1_500_000_000)
     }
 
-    @Test func `a rate that AAC does not have is refused in a line`() {
+    @Test func `a sample rate that AAC does not support is refused`() {
         #expect(throws: EncodingError.self) {
             _ = try AudioEncoder(AudioEncoderSettings(sampleRate: 47_999, channels: 2))
         }

@@ -76,7 +76,7 @@ import Testing
     }
 
     @Test(arguments: [-1000.0, -500, 0, 500, 1000], [11, 12, 13] as [UInt64])
-    func `sound is in place from its start, however far off the device is`(
+    func `audio is within a millisecond from its start at any device skew`(
         _ skew: Double, _ seed: UInt64
     ) {
         var card = SimulatedAudioCard(seed: seed)
@@ -89,7 +89,7 @@ import Testing
         #expect(loop.largestStep <= 0.02 * AudioServo.largestGlidePPBPerSecond + 1)
     }
 
-    @Test func `the servo adds no more than it may, and glides there`() {
+    @Test func `the servo's correction is limited and changes gradually`() {
         var servo = AudioServo()
         #expect(servo.stretch(measuredPPB: 300_000, lagNanoseconds: 0, seconds: 0.02) == 300_000)
         var last = 300_000.0

@@ -79,7 +79,7 @@ import Testing
         }
     }
 
-    @Test func `a picture format that nobody knows is named`() {
+    @Test func `an unknown pixel format is named in the error`() {
         let error = #expect(throws: EncodingError.self) {
             _ = try roundTrip(packed(PixelFormat(name: "plasma"), [1]))
         }

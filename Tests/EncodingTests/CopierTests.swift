@@ -69,7 +69,7 @@ import Testing
         }
     }
 
-    @Test func `Annex B becomes length-prefixed, in-band parameter sets included`() throws {
+    @Test func `Annex B becomes length-prefixed units with in-band parameter sets`() throws {
         let (format, samples) = try encoded(size, count: 1)
         let sets = format.parameterSets
         let header = sets.reduce(into: [UInt8]()) { $0 += [0, 0, 0, 1] + $1 }
@@ -84,7 +84,7 @@ import Testing
 
     /// `avc3`, and an `avc1` with an empty `avcC`.
     @Test(arguments: [2, 4])
-    func `parameter sets that only come with the pictures are the format`(
+    func `without parameter sets in the container, those of the first picture are used`(
         lengthSize: Int
     ) throws {
         let (format, samples) = try encoded(size, count: 2)
@@ -212,9 +212,7 @@ import Testing
         #expect(outputs.indices.filter { outputs[$0].sample?.flags == .keyframe } == [0, 7, 15])
     }
 
-    @Test func `H.265 begins at a random access picture, without those that refer before it`()
-        throws
-    {
+    @Test func `H.265 begins at a random access picture, without its RASL pictures`() throws {
         let packets = H265Stream.pictures.dropFirst(3).map { [$0] }
         let (_, outputs) = try copyH265(packets)
         let kept = outputs.indices.filter { outputs[$0].sample != nil }.map { $0 + 3 }
@@ -251,7 +249,7 @@ import Testing
         #expect(outputs[15].sample?.data == H265Stream.accessUnit([packets[15][1]]))
     }
 
-    @Test func `H.265's pictures that refer before a joint are left out`() throws {
+    @Test func `RASL pictures after a discontinuity are dropped`() throws {
         // The CRA pictures have a RASL picture each, after them.
         func kept(_ packets: [[[UInt8]]]) throws -> [Int] {
             let (_, outputs) = try copyH265(packets)
@@ -268,7 +266,7 @@ import Testing
         #expect(try kept(ended) == Array(0..<8) + Array(9..<20))
     }
 
-    @Test func `pictures before the first access point are none`() throws {
+    @Test func `pictures before the first access point are dropped`() throws {
         let sequence = Sequence()
         var copier = try copier(sequence)
         func picture(_ kind: H264Writer.Picture.Kind, _ number: UInt32) -> [[UInt8]] {
@@ -307,7 +305,7 @@ import Testing
         }
     }
 
-    @Test func `ADTS headers go, and the configuration that they stood for comes`() throws {
+    @Test func `ADTS headers are removed and give the AudioSpecificConfig`() throws {
         let configuration = try AudioSpecificConfig(lowComplexityAt: 44_100, channels: 2)
         let payload: [UInt8] = [0x21, 1, 2, 3, 4, 5]
         let header = try ADTSHeader(for: configuration, payloadSizeBytes: payload.count)
@@ -321,7 +319,7 @@ import Testing
         #expect(try copier.copy(packet)?.data == payload)
     }
 
-    @Test func `packets that are skipped as a whole are priming, and come once`() throws {
+    @Test func `packets that are skipped completely are priming, only in the first round`() throws {
         let track = SampleReader.track(
             AudioFormat.aac(configuration: [0x11, 0x90], sampleRate: 48_000, channels: 2))
         var copier = try AudioCopier(track, firstPacket: nil)

@@ -9,9 +9,7 @@ import Testing
         "h264_v4l2m2m": .noEncoder("h264_v4l2m2m"),
     ]
 
-    @Test func `the first that opens is used, and those before it are told with their reasons`()
-        throws
-    {
+    @Test func `the first encoder that opens is used, and the refused ones are listed`() throws {
         var tried: [String] = []
         var refusals: [EncoderSearch.Refusal] = []
         let found = try EncoderSearch.first(refusals: &refusals) {
@@ -29,7 +27,7 @@ import Testing
         #expect(EncoderSearch.summary([], using: "libx264") == nil)
     }
 
-    @Test func `when none opens, the last one's reason is the reason`() {
+    @Test func `if no encoder opens, the last refusal is the error`() {
         var refusals: [EncoderSearch.Refusal] = []
         let last = EncodingError.encoderRefused("b", reason: "no")
         #expect(throws: last) {
@@ -41,7 +39,7 @@ import Testing
         #expect(refusals.map(\.encoder) == ["a"])
     }
 
-    @Test func `an encoder for hardware that is not there says what is missing`() throws {
+    @Test func `an encoder without its hardware gives a readable reason`() throws {
         CodecLibrary.keepOffTerminal()
         for name in EncoderSearch.candidates where name != VideoEncoderSettings.x264 {
             var settings = Self.settings(bitrate: 500_000)
@@ -120,7 +118,7 @@ import Testing
         #expect(keyframes == [0, 60, 120])
     }
 
-    @Test func `a bitrate beyond the level is for another encoder`() throws {
+    @Test func `a bitrate beyond the level is not changed in place`() throws {
         var encoder = try VideoEncoder(Self.settings(bitrate: 500_000))
         let fast = VideoRate(average: 2_000_000, maximum: 3_000_000, bufferBits: 3_000_000)
         let isInPlace = encoder.change(to: fast)

@@ -64,7 +64,7 @@ import Testing
         #expect(try corner(.init(rotation: .quarter, isMirrored: true), 350, 616) < 10)
     }
 
-    @Test func `a JPEG keeps to the bytes that it may have, or is none`() throws {
+    @Test func `a JPEG is at most the maximum size, and encoding fails if it cannot be`() throws {
         let picture = frame()
         let best = try StillPicture.encode(picture, as: .jpeg, maximumBytes: 1 << 20)
         let small = try StillPicture.encode(picture, as: .jpeg, maximumBytes: best.count - 1)

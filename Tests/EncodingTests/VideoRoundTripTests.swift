@@ -112,7 +112,7 @@ import Testing
     }
 
     @Test(arguments: [0, 2])
-    func `H.265 is encoded at request, and comes back with its times`(bFrames: Int) throws {
+    func `H.265 is encoded on request and decodes with the same times`(bFrames: Int) throws {
         let times = regular(40)
         var settings = settings(
             PictureSize(width: 320, height: 180), bFrames: bFrames,
@@ -135,7 +135,7 @@ import Testing
         #expect(try decode(format, samples).map(\.time) == times)
     }
 
-    @Test func `keyframes come by time, also when fewer pictures do`() throws {
+    @Test func `keyframes are spaced by time, also at a lower picture rate`() throws {
         // Ten pictures per second where thirty were announced.
         let times = (0..<60).map { Int64($0) * 100_000_000 }
         let (_, samples) = try encode(times, settings(isConstant: false))
@@ -176,7 +176,7 @@ import Testing
         #expect(pictures.map { $0.code?.captureNanoseconds } == times.map { UInt64($0) })
     }
 
-    @Test func `an encoder that does not exist or cannot do it says so in a line`() {
+    @Test func `an encoder that does not exist, or an invalid preset, is refused`() {
         var unknown = settings()
         unknown.encoder = "libnothing"
         #expect(throws: EncodingError.noEncoder("libnothing")) { _ = try VideoEncoder(unknown) }

@@ -124,7 +124,7 @@ import TestMedia
     }
 
     @Test(arguments: Edit.allCases)
-    func `a copy in another container shows the same, or says what it cannot hide`(
+    func `a copy in another container shows the same, or reports the difference`(
         _ edit: Edit
     ) throws {
         let path = try make(edit)

@@ -39,7 +39,7 @@ import Testing
         #expect(report.sources[0].recordedSamples > 40)
     }
 
-    @Test func `what recordings cannot hold is refused, and nothing is left of it`() throws {
+    @Test func `an unsupported file is refused, and nothing of it is left`() throws {
         let media = try MediaFiles()
         let plain = try media.make("plain.mp4", Self.files["b-frames.mkv"] ?? "")
         let cases = [

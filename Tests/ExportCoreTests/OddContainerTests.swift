@@ -85,7 +85,7 @@ struct OddContainerTests {
     // MARK: Damage
 
     @Test(arguments: ["mkv", "flv"], [false, true])
-    func `a hole of zeros, or a part that is missing, is a gap`(
+    func `zeros or a missing part in a stream are a gap`(
         _ suffix: String, isMissing: Bool
     ) throws {
         let media = try MediaFiles()
@@ -108,8 +108,7 @@ struct OddContainerTests {
         #expect(try Self.remux(path, to: "copy.mp4", .mp4, in: media).losses > 0)
     }
 
-    @Test func `zeros instead of pictures in an MP4 are a gap, and no copy is made of them`() throws
-    {
+    @Test func `zeros instead of pictures in an MP4 are a gap, and a copy is refused`() throws {
         let media = try MediaFiles()
         var bytes = try Self.read(try media.make("clip.mp4", Self.clip))
         for index in bytes.count / 2..<bytes.count / 2 + 20_000 { bytes[index] = 0 }
@@ -230,7 +229,7 @@ struct OddContainerTests {
 
     // MARK: What only the container says
 
-    @Test func `a colour description of the container is said to be lost`() throws {
+    @Test func `a colour description of the container is reported as lost`() throws {
         let media = try MediaFiles()
         let plain = try media.make("clip.mp4", Self.clip)
         let path = try media.make(

@@ -62,7 +62,7 @@ struct OddStreamImportTests {
         #expect(pictures == stream.pictures - stream.hiddenPictures)
     }
 
-    @Test func `pictures that do not decode are found, and where`() throws {
+    @Test func `pictures that do not decode are reported with their time`() throws {
         let media = try MediaFiles()
         let (_, session) = try Self.record(OddStream.accessUnits[0], in: media)
         let file = session.sources[0].files[1]

@@ -76,7 +76,7 @@ struct OrientationTests {
         #expect(seen.left < 40 && seen.right > 200, "\(seen)")
     }
 
-    @Test func `where only sound is encoded anew, MP4 says how the picture is turned`() throws {
+    @Test func `MP4 keeps the orientation if only audio is encoded`() throws {
         let (archive, session) = try Self.turned()
         let path = archive.path("sound.mp4")
         _ = try TranscodeExport(
@@ -87,7 +87,7 @@ struct OrientationTests {
         #expect(seen.left < 40 && seen.right > 200, "\(seen)")
     }
 
-    @Test func `a container that cannot say it gets the samples, and the user a note`() throws {
+    @Test func `a container without orientation gets the samples, with a note`() throws {
         let (archive, session) = try Self.turned()
         let path = archive.path("copy.ts")
         let summary = try ContainerExport(

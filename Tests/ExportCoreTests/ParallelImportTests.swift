@@ -30,7 +30,7 @@ struct ParallelImportTests {
         #expect(try FileManager.default.contentsOfDirectory(atPath: root) == ["sessions"])
     }
 
-    @Test func `what a killed import has left is removed`() throws {
+    @Test func `leftovers of a killed import are removed`() throws {
         let media = try MediaFiles()
         let path = try media.make("clip.mp4", Self.words)
         let root = media.directory.appending(path: "recordings").path

@@ -236,7 +236,7 @@ import TestMedia
         #expect(Set(before) == Set(after))
     }
 
-    @Test func `an output that is there, or is an input, is left alone`() throws {
+    @Test func `an existing output, or one that is an input, is not overwritten`() throws {
         let archive = try ImportedArchive()
         let input = archive.clips[0]
         #expect(throws: ExportError.outputExists(input)) {

@@ -103,7 +103,7 @@ import TestMedia
         #expect(abs(frames - 6 * 48_000) <= 2_048)
     }
 
-    @Test func `a grid has the shape that its sources fill, unless a size is asked for`() throws {
+    @Test func `a grid's size follows from the number of its sources`() throws {
         let clip = "-f lavfi -i color=white:s=320x180:r=10:d=1 -c:v libx264 -preset ultrafast"
         let archive = try ImportedArchive(["stage.mp4": clip, "door.mp4": clip])
         let ranges = archive.session.sources.map {

@@ -69,9 +69,7 @@ import TestMedia
         return (directory, attempts)
     }
 
-    @Test func `a finished one that ends too soon is refused in a line, and nothing is left`()
-        throws
-    {
+    @Test func `a truncated finished file is refused, and nothing is left`() throws {
         let places: [(_ whole: Int, _ index: Int, _ fragment: Int) -> Int] = [
             { _, _, _ in 0 }, { _, _, _ in 10 }, { _, _, _ in 40 }, { _, _, _ in 100 },
             { whole, _, _ in whole / 10 }, { whole, _, _ in whole / 2 }, { $2 }, { $2 + 20 },
@@ -93,9 +91,7 @@ import TestMedia
         }
     }
 
-    @Test func `one that lost its index alone has all of its media, and verify says what is wrong`()
-        throws
-    {
+    @Test func `a file that lost only its index has all media, and verify reports it`() throws {
         let (session, file) = try cut { _, index, _ in index }
         let (directory, attempts) = try attempts(session)
         for attempt in attempts { try attempt() }

@@ -76,7 +76,7 @@ import TestRecordings
         #expect(try movie(from: nil).tag == first)
     }
 
-    @Test func `where nothing is recorded, there is no movie`() throws {
+    @Test func `a range without media has no movie`() throws {
         let archive = try ImportedArchive()
         #expect(throws: ExportError.self) {
             try VirtualMovie(archive.range(from: 1_000, seconds: 5))

@@ -13,7 +13,7 @@ import Testing
         #expect(byteText(bytes) == text)
     }
 
-    @Test func `a number that no type of ours holds is shown too`() {
+    @Test func `the largest 64-bit number is printed`() {
         #expect(byteText(UInt64.max) == "9223372 TB")
     }
 }

@@ -17,7 +17,7 @@ struct FieldPairsTests {
             roles.indices.allSatisfy { roles[$0] == ($0 % 2 == 0 ? .firstField : .secondField) })
     }
 
-    @Test func `frames, and both fields in one access unit, are whole`() throws {
+    @Test func `frames, and both fields in one access unit, are complete`() throws {
         #expect(try roles(OddStream.accessUnits[3]).allSatisfy { $0 == .whole })
         #expect(try roles(OddStream.parameterSets[0]).allSatisfy { $0 == .whole })
     }
@@ -32,7 +32,7 @@ struct FieldPairsTests {
             ])
     }
 
-    @Test func `nothing is joined across an interruption`() throws {
+    @Test func `fields are not joined across an interruption`() throws {
         let stream = OddStream.accessUnits[2]
         let record = FLVFile.record(stream.sequenceSets, stream.pictureSets)
         var pairs = try FieldPairs(try VideoFormat(.h264, extradata: record))

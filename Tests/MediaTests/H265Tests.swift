@@ -137,7 +137,7 @@ struct H265ParameterSetTests {
         #expect(set.pictures?.pixelFormat.name == "yuv420p10le")
     }
 
-    @Test func `a set that ends anywhere is refused, or lacks its usability information`() {
+    @Test func `a truncated set is refused, or lacks its usability information`() {
         let set = Self.full()
         for count in 0..<set.count - 1 {
             do throws(BitstreamError) {

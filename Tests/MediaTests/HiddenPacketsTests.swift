@@ -29,12 +29,12 @@ import Testing
         #expect(selected("KPPpkpPP", keepsStart: true).left == 1)
     }
 
-    @Test func `what is hidden in front is there to be decoded`() {
+    @Test func `hidden packets before the start are kept for decoding`() {
         #expect(needed("kppkpPP") == "kppkpPP")
         #expect(needed("kppkpPP", keepsStart: false) == "kpPP")
     }
 
-    @Test func `what is hidden behind the end goes, but for what shown pictures refer to`() {
+    @Test func `hidden packets after the end are dropped unless shown ones refer to them`() {
         #expect(needed("KPPpp") == "KPP")
         #expect(needed("KPpBBpk") == "KPpBB")
         #expect(needed("KPpkpp") == "KP")

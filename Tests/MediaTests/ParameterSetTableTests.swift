@@ -31,9 +31,7 @@ struct ParameterSetTableTests {
         #expect(table == before)
     }
 
-    @Test func `a set that cannot be read, or is one too many bytes, leaves the table as it is`()
-        throws
-    {
+    @Test func `an invalid set, or one above the size limit, does not change the table`() throws {
         var table = ParameterSetTable(.h264)
         _ = try table.insert(Sequence().nalUnit)
         let before = table

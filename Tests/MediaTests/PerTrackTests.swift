@@ -12,7 +12,7 @@ struct `A value for each track` {
         #expect(values.values == [1, 5])
     }
 
-    @Test func `is gone when it is set to nothing`() {
+    @Test func `is removed when it is set to nil`() {
         var values: PerTrack<Int> = [.video: 1]
         #expect(!values.isEmpty)
         values[.video] = nil

@@ -42,7 +42,7 @@ import Testing
         #expect(try rescale(-1, from: half, to: Timescale(1), rounding: .up) == 0)
     }
 
-    @Test func `what does not fit is an error, not a trap`() {
+    @Test func `a value out of range is an error, not a trap`() {
         #expect(throws: RescaleOverflow.self) {
             try rescale(.max, from: Timescale(1), to: .nanoseconds)
         }

@@ -89,7 +89,7 @@ struct SequenceParameterSetTests {
     }
 
     @Test
-    func `bytes that keep start codes from appearing are no part of the payload`() {
+    func `emulation prevention bytes are removed`() {
         let payload: [UInt8] = [9, 0, 0, 3, 1, 0, 0, 3, 0, 0, 3, 0, 3, 0, 0, 4]
         #expect(
             withoutEmulationPrevention(payload[1...])
@@ -205,7 +205,7 @@ struct AVCDecoderConfigurationTests {
     }
 
     @Test
-    func `a high profile's record without its extension is taken as it is`() throws {
+    func `a high profile's record without its extension is accepted`() throws {
         let format = try VideoFormat.h264(
             parsing: [SequenceParameterSetTests.high()], pictureParameterSets: [pps])
         let bytes = try AVCDecoderConfiguration(format).bytes().dropLast(4)
@@ -213,7 +213,7 @@ struct AVCDecoderConfigurationTests {
     }
 
     @Test
-    func `a record that ends anywhere within is refused`() throws {
+    func `a truncated record is refused`() throws {
         let format = try VideoFormat.h264(
             parsing: [SequenceParameterSetTests.baseline()], pictureParameterSets: [pps])
         let bytes = try AVCDecoderConfiguration(format).bytes()

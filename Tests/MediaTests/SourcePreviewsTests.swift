@@ -3,7 +3,7 @@ import Testing
 
 /// Which sources are previews of others.
 @Suite struct SourcePreviewsTests {
-    @Test func `a source is a preview where there is a source to be one of`() {
+    @Test func `a source with the suffix is a preview if its source exists`() {
         let previews = SourcePreviews(["door", "door.preview", "yard", "gate.preview"])
         #expect(previews.source(of: "door.preview") == "door")
         #expect(previews.preview(of: "door") == "door.preview")

@@ -50,7 +50,7 @@ import Wire
         #expect(messages[11].runs[0].flags(at: 0) == [])
     }
 
-    @Test func `what lies behind the fourth gigabyte leaves as it came, too`() throws {
+    @Test func `media after the fourth gigabyte are replayed unchanged`() throws {
         let near = try WrittenSession(finished: false) { _ in 0 }
         let far = try WrittenSession(finished: false) { _ in 0 }
         for path in try far.paths { try DistantRecording.push(path) }
@@ -84,7 +84,7 @@ import Wire
         #expect(try items(written, from: 20 * Self.second, to: 21 * Self.second).isEmpty)
     }
 
-    @Test func `what was missing is missing again, where it was`() throws {
+    @Test func `gaps of the ledger are replayed at their times`() throws {
         let written = try WrittenSession { _ in 0 }
         var gap = LedgerEntry(kind: .gap, at: UTCTime(nanoseconds: 0))
         gap.cause = "driver drop"

@@ -61,9 +61,7 @@ import Testing
         #expect(report.isAccepted == (beyond == 0))
     }
 
-    @Test func `clocks of other zeros and rates are compared on the one they are said to follow`()
-        throws
-    {
+    @Test func `clocks with other zeros and rates are compared on the reference clock`() throws {
         // 200 ppm fast: its 40 ms are 8 µs shorter.
         let clock = ReferenceClock(offsetNanoseconds: 500 * Self.second, skewPPB: 200_000)
         let start: Int64 = 100 * Self.second
@@ -101,7 +99,7 @@ import Testing
         #expect(!SyncMeasurement.measure(sources, limitNanoseconds: 1_999_999).isAccepted)
     }
 
-    @Test func `beeps are late by what lies between them and the picture of their second`() throws {
+    @Test func `a beep is compared with the picture of its second`() throws {
         // The clock shows 7.25 s at zero; whole seconds are presented at 0.75 s, 1.75 s …
         let beeps = (0..<9).map { $0 * Self.second + 750_000_000 + 3_000_000 }
         let report = SyncMeasurement.measure([
