@@ -155,7 +155,7 @@ extension EndToEnd {
         }
 
         @Test(.enabled(if: Foreign.hasFFmpeg, "ffmpeg is not installed"))
-        func `part and rotation that an agent starts with are in the file`() async throws {
+        func `crop and rotation given at the start are in the file`() async throws {
             try await Stage.with { stage in
                 let collector = try await stage.collector("--once")
                 let agent = try stage.testAgent(
@@ -201,7 +201,7 @@ extension EndToEnd {
         @Test(
             .enabled(if: Foreign.hasFFmpeg, "ffmpeg is not installed"),
             .timeLimit(.minutes(2)))
-        func `a changed bitrate is that of what is recorded from then on`() async throws {
+        func `a changed bitrate applies to what is recorded from then on`() async throws {
             try await Stage.with { stage in
                 // Noise uses the whole bitrate.
                 let clip = try await clip(
@@ -248,9 +248,7 @@ extension EndToEnd {
         }
 
         @Test(.enabled(if: Foreign.hasFFmpeg, "ffmpeg is not installed"))
-        func `of copied pictures, what would need an encoder is refused with the reason`()
-            async throws
-        {
+        func `changes that need an encoder are refused for copied pictures`() async throws {
             try await Stage.with { stage in
                 let clip = try await clip("testsrc2=size=320x180:rate=15:duration=4", on: stage)
                 let collector = try await stage.collector("--once")
@@ -309,9 +307,7 @@ extension EndToEnd {
             return path
         }
 
-        @Test func `on the box the same commands are taken, and a refusal changes nothing`()
-            async throws
-        {
+        @Test func `control accepts the same commands, and refusals change nothing`() async throws {
             try await Stage.with { stage in
                 let agent = try stage.testAgent("camera", "--fps", "15")
                 try await agent.says("no collector at")
@@ -355,9 +351,7 @@ extension EndToEnd {
             }
         }
 
-        @Test func `a socket takes the place of no file, and a snapshot that of no device`()
-            async throws
-        {
+        @Test func `a control socket replaces no file, and a snapshot no device`() async throws {
             try await Stage.with { stage in
                 let file = stage.directory.appending(path: "precious")
                 try Data("mine".utf8).write(to: file)
@@ -406,9 +400,7 @@ extension EndToEnd {
             return try JSONDecoder().decode(View.self, from: json.outputData).sources.first
         }
 
-        @Test func `a camera that is stopped on purpose is stopped, not late, and keeps nothing`()
-            async throws
-        {
+        @Test func `a camera stopped by command is shown as stopped, not late`() async throws {
             try await Stage.with { stage in
                 let collector = try await stage.collector("--once")
                 let agent = try stage.testAgent("camera")
@@ -449,7 +441,7 @@ extension EndToEnd {
             }
         }
 
-        @Test func `a collector knows who is not there`() async throws {
+        @Test func `commands for an absent agent or collector are refused`() async throws {
             try await Stage.with { stage in
                 let nowhere = try await ask(stage, "status")
                 #expect(nowhere.status == 1)

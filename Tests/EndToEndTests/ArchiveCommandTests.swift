@@ -103,7 +103,7 @@ extension EndToEnd.TwoCameraTests {
             #expect(text.contains("session \(session): intact; 2 sources"))
         }
 
-        @Test func `verify says of a directory without a session what it is`() async throws {
+        @Test func `verify names a directory that is not a session`() async throws {
             let outcome = try await cameras.stage.start(
                 .archive, ["verify", cameras.stage.directory.path]
             )

@@ -70,7 +70,7 @@ extension EndToEnd {
             }
         }
 
-        @Test func `what cannot be read is called what it is`() async throws {
+        @Test func `an argument of the wrong kind is named as what it is`() async throws {
             try await with { scene in
                 let folder = scene.stage.directory.path
                 for (words, text) in [
@@ -139,7 +139,7 @@ extension EndToEnd {
             }
         }
 
-        @Test func `names are of one line, and say nothing twice`() async throws {
+        @Test func `a name has one line, and a note may have several`() async throws {
             try await with { scene in
                 let outcome = try await scene("note", "latest", "--name", "one\ntwo")
                 #expect(outcome.status == 64 && outcome.complaintLines.count == 1)
@@ -238,7 +238,7 @@ extension EndToEnd {
             }
         }
 
-        @Test func `ls says from when to when each segment is`() async throws {
+        @Test func `ls prints the start and the end of each segment`() async throws {
             try await with { scene in
                 let text = try await scene.says("ls", "latest")
                 #expect(text.contains("BEGINS (UTC)"))
@@ -260,8 +260,7 @@ extension EndToEnd {
             }
         }
 
-        @Test func `show says what people say, formats, and what was never measured`() async throws
-        {
+        @Test func `show prints labels and formats, and omits unknown values`() async throws {
             try await with { scene in
                 _ = try await scene.says(
                     "note", "latest", "--name", "Premiere", "--tag", "blue", "--note", "one\ntwo")
@@ -278,7 +277,7 @@ extension EndToEnd {
             }
         }
 
-        @Test func `what is missing is said in time of day, and nothing of nothing`() async throws {
+        @Test func `show prints gaps in time of day, and omits empty ones`() async throws {
             try await with { scene in
                 let layout = ArchiveLayout(root: scene.stage.archive)
                 var lines = try FileSystem.read(layout.ledger(Self.session, "film"), limit: 1 << 20)
@@ -326,7 +325,7 @@ extension EndToEnd {
             }
         }
 
-        @Test func `nothing is recorded where no collector runs`() async throws {
+        @Test func `without a running collector, no session is recording`() async throws {
             try await with { scene in
                 let layout = ArchiveLayout(root: scene.stage.archive)
                 var manifest = try SessionManifest.read(layout.manifest(Self.session))

@@ -59,7 +59,7 @@ extension EndToEnd {
             }
         }
 
-        @Test func `ls lists what is on the disk, and one line says what is not there`()
+        @Test func `without its store, ls lists the local sessions, with one warning`()
             async throws
         {
             try await Stage.with { stage in
@@ -81,7 +81,7 @@ extension EndToEnd {
         }
 
         @Test(arguments: [MuteServer.Manner.silent, .dripping, .looping])
-        func `commands with a store end with a line while it does not do its work`(
+        func `commands that need an unreachable store end with one line`(
             _ manner: MuteServer.Manner
         ) async throws {
             try await Stage.with { stage in
@@ -110,7 +110,7 @@ extension EndToEnd {
             }
         }
 
-        @Test func `sessions without an end are not sessions`() async throws {
+        @Test func `an endless listing is given up, and local sessions are listed`() async throws {
             try await Stage.with { stage in
                 let session = try await record(on: stage)
                 let server = try MuteServer(.endless)
@@ -125,7 +125,7 @@ extension EndToEnd {
             }
         }
 
-        @Test func `work with a silent store is ended by a signal`() async throws {
+        @Test func `a signal ends work with a silent store`() async throws {
             try await Stage.with { stage in
                 let server = try MuteServer(.silent)
                 defer { server.stop() }

@@ -72,9 +72,7 @@ extension EndToEnd {
             }
         }
 
-        @Test func `a file that ends too soon is recorded up to there, and said to be truncated`()
-            async throws
-        {
+        @Test func `a truncated file is recorded to its end, and reported`() async throws {
             try await Stage.with { stage in
                 let media = try MediaFiles()
                 let whole = try media.make(

@@ -72,7 +72,7 @@ extension EndToEnd {
         }
 
         @Test(arguments: Oddity.allCases)
-        func `times that cannot be true are counted in the ledger and hurt nobody else`(
+        func `impossible times are counted in the ledger and do not affect other sources`(
             _ oddity: Oddity
         ) async throws {
             try await Stage.with { stage in

@@ -69,7 +69,7 @@ extension EndToEnd {
             }
         }
 
-        @Test func `what cannot be read is named, and taken in when it can be`() async throws {
+        @Test func `an unreadable file is named, and indexed when it is readable`() async throws {
             try await Stage.with { stage in
                 let collector = try await stage.collector("--once", "--segment", "1s")
                 let agents = [try stage.testAgent("first", "--duration", "8s")]
@@ -119,7 +119,7 @@ extension EndToEnd {
             }
         }
 
-        @Test func `damage in the middle is noticed by who reads there, and mended`() async throws {
+        @Test func `a damaged catalog is detected by a reader, and rebuilt`() async throws {
             try await Stage.with { stage in
                 let collector = try await stage.collector("--once", "--segment", "1s")
                 let agent = try stage.testAgent("camera", "--duration", "3s")
@@ -142,9 +142,7 @@ extension EndToEnd {
         }
 
         @Test
-        func `what a collector keeps is what the files say; it can be lost, broken and made again`()
-            async throws
-        {
+        func `the catalog equals the files, also after loss and damage`() async throws {
             try await Stage.with { stage in
                 let collector = try await stage.collector("--once", "--segment", "1s")
                 let agent = try stage.testAgent("camera", "--duration", "4s")

@@ -34,7 +34,7 @@ extension EndToEnd {
         @Test(arguments: [
             (Executable.collector, "collector"), (.agent, "agent"), (.viewer, "viewer"),
         ])
-        func `the packages' configuration has every option, and all of it is right`(
+        func `the packages' configuration has every option, and is valid`(
             program: Executable, name: String
         ) async throws {
             try await Stage.with { stage in
@@ -79,7 +79,7 @@ extension EndToEnd {
             }
         }
 
-        @Test func `a wrong option in a file is said with its place`() async throws {
+        @Test func `an invalid option in a file is reported with its line`() async throws {
             try await Stage.with { stage in
                 let file = stage.directory.appending(path: "options.yaml")
                 func complaint(_ text: String) async throws -> String {
@@ -99,9 +99,7 @@ extension EndToEnd {
             }
         }
 
-        @Test func `a running collector takes over what may change, and says what may not`()
-            async throws
-        {
+        @Test func `a running collector applies what may change, and logs the rest`() async throws {
             try await Stage.with { stage in
                 let file = stage.directory.appending(path: "options.yaml")
                 func write(_ text: String) throws {

@@ -82,7 +82,7 @@ extension EndToEnd {
         }
 
         @Test(.enabled(if: Foreign.hasGStreamer, "gst-launch-1.0 is not installed"))
-        func `GStreamer begins within a picture of it, with sound where it was`() async throws {
+        func `GStreamer plays it from the cut, with audio in sync`() async throws {
             let media = try MediaFiles()
             try await Stage.with { stage in
                 let (_, cut) = try await cut(on: stage, media)
@@ -143,7 +143,7 @@ extension EndToEnd {
             """
 
         @Test(.enabled(if: Foreign.chromium != nil, "Chromium is not installed"))
-        func `Chromium plays it to its end, with its sound`() async throws {
+        func `Chromium plays it to its end, with audio`() async throws {
             let browser = try #require(Foreign.chromium)
             let media = try MediaFiles()
             try await Stage.with { stage in

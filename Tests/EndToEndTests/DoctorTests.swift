@@ -30,7 +30,7 @@ extension EndToEnd {
             )
         }
 
-        @Test func `a box that is well is found well`() async throws {
+        @Test func `a working box has no problems`() async throws {
             try await Stage.with { stage in
                 let collector = try await stage.collector()
                 let (status, findings) = try await examine(
@@ -61,9 +61,7 @@ extension EndToEnd {
             }
         }
 
-        @Test func `what is wrong is said, with what to do, and nothing else suffers`()
-            async throws
-        {
+        @Test func `problems have a remedy, and do not affect other checks`() async throws {
             try await Stage.with { stage in
                 let (status, findings) = try await examine(
                     stage, "--video", "file:/nowhere.mp4", "--audio", "hw:CARD=Nothing")
@@ -77,7 +75,7 @@ extension EndToEnd {
             }
         }
 
-        @Test func `a spool without room or without a place is found`() async throws {
+        @Test func `a spool that cannot be made, or has no room, is a problem`() async throws {
             try await Stage.with { stage in
                 let file = stage.directory.appending(path: "file")
                 try Data().write(to: file)

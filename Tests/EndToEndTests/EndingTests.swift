@@ -91,7 +91,7 @@ extension EndToEnd {
             }
         }
 
-        @Test func `only the collector's own user may ask it`() async throws {
+        @Test func `only the collector's own user may connect to its socket`() async throws {
             try await Stage.with { stage in
                 _ = try await stage.collector()
                 let attributes = try FileManager.default.attributesOfItem(

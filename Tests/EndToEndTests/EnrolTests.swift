@@ -142,9 +142,7 @@ extension EndToEnd {
             return String(repeating: "../", count: depth) + path.dropFirst()
         }
 
-        @Test func `a line ends by its time, by being revoked, and is nothing once changed`()
-            async throws
-        {
+        @Test func `a line ends by expiry or revocation, a changed one is refused`() async throws {
             try await Stage.with { stage in
                 let site = try await Site.open(on: stage)
                 let box = Box(stage: stage, name: "box")
@@ -178,7 +176,7 @@ extension EndToEnd {
             }
         }
 
-        @Test func `the line is read from standard input, and shown by no ps`() async throws {
+        @Test func `the line is read from standard input, and not visible in ps`() async throws {
             try await Stage.with { stage in
                 let site = try await Site.open(on: stage)
                 let line = try await line(site, "camera1")

@@ -143,9 +143,7 @@ extension EndToEnd {
             }
         }
 
-        @Test func `a routing identity that is used again does not inherit what was said under it`()
-            async throws
-        {
+        @Test func `a reused routing identity does not inherit its earlier state`() async throws {
             try await Stage.with { stage in
                 let scene = try await Scene.open(on: stage, seconds: 6)
                 let samples = Stranger.samples([Stranger.picture], from: 1)
@@ -251,7 +249,7 @@ extension EndToEnd {
         private static let busySeconds = 0.01
 
         @Test(arguments: Attack.allCases)
-        func `whatever one peer sends costs little memory, and an agent beside it nothing`(
+        func `any attack of one peer costs little memory, and an agent beside it nothing`(
             _ attack: Attack
         ) async throws {
             var growths: [Int] = []
@@ -326,9 +324,7 @@ extension EndToEnd {
             }
         }
 
-        @Test func `an agent that was welcomed cannot fill the memory with a message either`()
-            async throws
-        {
+        @Test func `a welcomed agent cannot fill the memory with one message`() async throws {
             try await Stage.with { stage in
                 let scene = try await Scene.open(on: stage, seconds: 6)
                 let peer = try RawPeer(to: scene.endpoint)
@@ -347,9 +343,7 @@ extension EndToEnd {
             }
         }
 
-        @Test func `who asked for the time once is cut off, and there are never many of them`()
-            async throws
-        {
+        @Test func `connections that only ask for the time are limited and closed`() async throws {
             try await Stage.with { stage in
                 let scene = try await Scene.open(on: stage, seconds: 30)
                 let before = try scene.collector.descriptors()
@@ -375,9 +369,7 @@ extension EndToEnd {
             }
         }
 
-        @Test func `a collector that stood still cuts no honest agent off when it goes on`()
-            async throws
-        {
+        @Test func `a collector that resumes closes no correct agent's connection`() async throws {
             try await Stage.with { stage in
                 let scene = try await Scene.open(on: stage, seconds: 12)
                 scene.collector.signal(SIGSTOP)
@@ -390,9 +382,7 @@ extension EndToEnd {
             }
         }
 
-        @Test func `a peer that calls itself by a key where there are none is nobody special`()
-            async throws
-        {
+        @Test func `a user identifier in a connection without keys has no effect`() async throws {
             try await Stage.with { stage in
                 let scene = try await Scene.open(on: stage, seconds: 4)
                 let peer = try RawPeer(to: scene.endpoint)

@@ -83,9 +83,7 @@ extension EndToEnd {
             }
         }
 
-        @Test func `one MP4 holds both formats, goes in again, and is copied by nothing else`()
-            async throws
-        {
+        @Test func `one MP4 holds both formats, other copies are refused`() async throws {
             let media = try MediaFiles()
             let clip = try Self.clip(media)
             try await Stage.with { stage in

@@ -7,9 +7,7 @@ extension EndToEnd {
         private static let destination = "udp://127.0.0.1:9"
 
         @Test
-        func `a key that may not watch ends it with a status of its own, and its advice helps`()
-            async throws
-        {
+        func `a key without the right to watch ends it with working advice`() async throws {
             try await Stage.with { stage in
                 let site = try await Site.open(on: stage, "--once", "--feed", "tcp://127.0.0.1:*")
                 let agent = try site.agent("stage", keys: "box")

@@ -34,7 +34,7 @@ extension EndToEnd {
         }
 
         @Test(arguments: [hung, "\(hung)/camera1"])
-        func `commands list and read the others`(_ place: String) async throws {
+        func `commands list and read the sessions that do not hang`(_ place: String) async throws {
             try await with(place) { stage in
                 let archive = ["--archive", stage.archive]
                 let list = try await stage.start(.archive, ["ls"] + archive)
@@ -59,7 +59,9 @@ extension EndToEnd {
 
         @Test(
             .enabled(if: Foreign.curl != nil, "curl asks"), arguments: [hung, "\(hung)/camera1"])
-        func `the viewer serves the others, and ends at once`(_ place: String) async throws {
+        func `the viewer serves the sessions that do not hang, and ends at once`(_ place: String)
+            async throws
+        {
             try await with(place) { stage in
                 let served = try await ServedArchive(on: stage)
                 // More than it has threads, all the time.

@@ -125,7 +125,7 @@ extension EndToEnd {
             stage.directory.appending(path: name).path
         }
 
-        @Test func `names in the schema say the unit, and Booleans what is`() throws {
+        @Test func `names in the schema state their unit, and Booleans their condition`() throws {
             func look(_ schema: AnyJSON, at place: String) {
                 for (name, member) in schema["properties"]?.members ?? [:] {
                     let spot = "\(place).\(name)"

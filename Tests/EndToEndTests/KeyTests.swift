@@ -198,7 +198,7 @@ extension EndToEnd {
             }
         }
 
-        @Test func `what only a key's holder could break hurts nobody else`() async throws {
+        @Test func `an agent that claims another key's source is disconnected`() async throws {
             try await Stage.with { stage in
                 let site = try await Site.open(on: stage)
                 var stranger = try await site.stranger(authorizedFor: "mine")
@@ -211,7 +211,7 @@ extension EndToEnd {
             }
         }
 
-        @Test func `each side says what is missing when only the other has keys`() async throws {
+        @Test func `both sides log what is missing if only the other has keys`() async throws {
             try await Stage.with { stage in
                 let site = try await Site.open(on: stage)
                 let plain = try stage.start(

@@ -16,9 +16,7 @@ extension EndToEnd {
         }
 
         @Test
-        func `killed at random moments, three agents and their collector lose nothing silently`()
-            async throws
-        {
+        func `after random kills, every missing sample is in a ledger`() async throws {
             try await Stage.with { stage in
                 var collector = try await start(on: stage)
                 var agents: [String: Running] = [:]

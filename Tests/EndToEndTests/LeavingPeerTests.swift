@@ -9,9 +9,7 @@ extension EndToEnd {
         private static let rounds = 12
 
         /// A killed agent without a spool on disk cannot resend, so received records must be kept.
-        @Test func `what a peer sent before it left is recorded, whenever that is noticed`()
-            async throws
-        {
+        @Test func `messages that a peer sent before it disconnected are recorded`() async throws {
             try await Stage.with { stage in
                 let collector = try await stage.collector()
                 var last: UInt64 = 0

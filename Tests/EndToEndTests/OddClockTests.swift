@@ -49,12 +49,12 @@ extension EndToEnd {
             var measured: [Measured]
         }
 
-        @Test func `recordings of odd clocks lie together on a quiet link`() async throws {
+        @Test func `recordings with different clocks are aligned on a quiet link`() async throws {
             // Other tests share the two cores: the target itself applies to the long run.
             try await record(delay: nil, p99: Self.isLong ? 250_000 : 1_000_000)
         }
 
-        @Test func `recordings of odd clocks lie together through random delay`() async throws {
+        @Test func `recordings with different clocks align through random delay`() async throws {
             // Estimates cannot be better in the first seconds: see Timing's article.
             try await record(delay: .milliseconds(20), p99: Self.isLong ? 1_000_000 : 4_000_000)
         }

@@ -116,9 +116,7 @@ extension EndToEnd {
         }
 
         @Test(.enabled(if: Foreign.curl != nil, "curl asks"))
-        func `who may see a source may see its preview, and not the other way round`()
-            async throws
-        {
+        func `rights to a source include its preview, but not the reverse`() async throws {
             try await Stage.with { stage in
                 try await record(stage)
                 let session = try #require(try stage.sessions.first).lastPathComponent
@@ -201,7 +199,7 @@ extension EndToEnd {
             }
         }
 
-        @Test func `options of a preview that cannot be are refused`() async throws {
+        @Test func `invalid preview options are refused`() async throws {
             try await Stage.with { stage in
                 func flaw(_ words: String...) async throws -> String {
                     let outcome = try await stage.start(

@@ -49,9 +49,7 @@ extension EndToEnd {
             return digests
         }
 
-        @Test func `a replay with its own times asks for none, and opens no connection for that`()
-            async throws
-        {
+        @Test func `a replay with kept times sends no clock probes`() async throws {
             let media = try MediaFiles()
             let clip = try media.make("clip.mp4", "\(MediaFiles.inputs) \(MediaFiles.h264)")
             try await Stage.with { stage in
@@ -74,7 +72,7 @@ extension EndToEnd {
         }
 
         @Test(arguments: ["8", "max"])
-        func `kept times: the same files with the same media at the same times, at any speed`(
+        func `with kept times, files and media have the same times at any speed`(
             _ speed: String
         ) async throws {
             try await Stage.with { stage in
@@ -109,9 +107,7 @@ extension EndToEnd {
         }
 
         @Test
-        func `as if live: the same media, now; a part of it; and again into the same archive`()
-            async throws
-        {
+        func `a replay as live has the same media, also of a part and repeatedly`() async throws {
             try await Stage.with { stage in
                 try await record(on: stage)
                 let session = try #require(try stage.sessions.first)
@@ -171,9 +167,7 @@ extension EndToEnd {
             }
         }
 
-        @Test func `a source that came twice comes twice from a recorded wire, faster too`()
-            async throws
-        {
+        @Test func `two connections of a source are replayed from a recorded wire`() async throws {
             let media = try MediaFiles()
             let clip = try media.make("clip.mp4", "\(MediaFiles.inputs) \(MediaFiles.h264)")
             try await Stage.with { stage in

@@ -69,9 +69,7 @@ extension EndToEnd.TwoCameraTests {
             }
         }
 
-        @Test func `of several archives the first is retimed, and the others are only read`()
-            async throws
-        {
+        @Test func `only the first of several archives is retimed, others are read`() async throws {
             try await Stage.with { stage in
                 try cameras.stage.copyArchive(to: stage)
                 let west = stage.directory.appending(path: "west")

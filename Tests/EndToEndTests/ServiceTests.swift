@@ -14,9 +14,7 @@ extension EndToEnd {
                 ], on: stage)
         }
 
-        @Test func `an agent is ready without a collector, says how it does, and that it lives`()
-            async throws
-        {
+        @Test func `an agent reports readiness, status and liveness`() async throws {
             try await Stage.with { stage in
                 let manager = try ServiceListener(on: stage)
                 let agent = try agent(of: manager, on: stage)
@@ -67,7 +65,7 @@ extension EndToEnd {
                 "cannot read the configuration"
             ),
         ])
-        func `what keeps an agent from starting is the service's status`(
+        func `the service status states why an agent cannot start`(
             arguments: [String], status: Int32, text: String
         ) async throws {
             try await Stage.with { stage in
@@ -85,9 +83,7 @@ extension EndToEnd {
         }
 
         @Test
-        func `what keeps a collector from starting, or from recording, is the service's status`()
-            async throws
-        {
+        func `the service status states why a collector cannot start or record`() async throws {
             try await Stage.with { stage in
                 let manager = try ServiceListener(on: stage)
                 let keys = stage.directory.appending(path: "keys").path
@@ -121,9 +117,7 @@ extension EndToEnd {
         }
 
         @Test
-        func `an agent takes over what may change of its configuration, and says what may not`()
-            async throws
-        {
+        func `an agent applies changed options, and logs the others`() async throws {
             try await Stage.with { stage in
                 let file = stage.directory.appending(path: "agent.yaml")
                 func write(video: String = "test", _ more: String) throws {

@@ -169,9 +169,7 @@ extension EndToEnd {
         }
 
         @Test
-        func `an archive that is left out or damaged is a status of 1, after what can be done`()
-            async throws
-        {
+        func `commands read the other archives, and end with status 1`() async throws {
             try await Stage.with { stage in
                 let parts = try await Self.record(on: stage)
                 try Self.split(parts, overlap: 0)

@@ -273,7 +273,7 @@ extension EndToEnd {
         }
 
         @Test(.timeLimit(.minutes(4)))
-        func `all collectors of a catalog are shown, and which one is not heard`() async throws {
+        func `all collectors of a catalog are shown, and which of them are silent`() async throws {
             try await Stage.with { stage in
                 let site = Site(stage: stage, server: try PostgreSQLServer())
                 let east = try await site.collector("east")

@@ -61,9 +61,7 @@ extension EndToEnd {
         }
 
         @Test(.enabled(if: Foreign.hasFFmpeg, "ffmpeg is not installed"))
-        func `cameras of a list have previews, also of pictures that are not encoded here`()
-            async throws
-        {
+        func `cameras of a list have previews, also of copied pictures`() async throws {
             try await Stage.with { stage in
                 let file = stage.directory.appending(path: "cameras.yaml")
                 try """

@@ -72,7 +72,7 @@ extension EndToEnd {
         }
 
         @Test(.enabled(if: Foreign.hasFFmpeg, "ffmpeg is not installed"))
-        func `what was captured without a collector outlives the agent's death`() async throws {
+        func `samples captured without a collector survive a killed agent`() async throws {
             try await Stage.with { stage in
                 let agent = try stage.testAgent("camera", "--fps", "25")
                 try await agent.says("no collector at")
@@ -93,7 +93,7 @@ extension EndToEnd {
         }
 
         @Test(.enabled(if: Foreign.hasFFmpeg, "ffmpeg is not installed"))
-        func `nothing is missing after the collector was away`() async throws {
+        func `no sample is missing after the collector was away`() async throws {
             try await Stage.with { stage in
                 let seconds = Self.outage + 12
                 let collector = try await stage.collector()
@@ -117,7 +117,7 @@ extension EndToEnd {
         }
 
         @Test(.enabled(if: Foreign.hasFFmpeg, "ffmpeg is not installed"))
-        func `a small spool keeps the newest, and the ledger has exactly the rest`() async throws {
+        func `a small spool keeps the newest, and the ledger lists the rest`() async throws {
             try await Stage.with { stage in
                 let seconds = Self.outage
                 let agent = try stage.testAgent(

@@ -8,7 +8,7 @@ extension EndToEnd {
         private static let size = (width: 320, height: 180)
 
         @Test(arguments: [true, false])
-        func `whenever a camera joined, and whether or not it has sound`(
+        func `files of one name start together, also of a late camera, with and without audio`(
             _ hasAudio: Bool
         ) async throws {
             try await Stage.with { stage in

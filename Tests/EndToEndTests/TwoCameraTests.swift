@@ -18,7 +18,7 @@ extension EndToEnd {
 
         @Test(
             .enabled(if: Foreign.hasFFmpeg, "ffmpeg is not installed"), arguments: TwoCameras.names)
-        func `every picture is there and says when it was captured`(_ name: String) async throws {
+        func `every picture is there with its capture time`(_ name: String) async throws {
             let codes = try await PictureCodes(of: file(name), on: cameras.stage)
             #expect(codes.codes.count == TwoCameras.pictures)
             #expect(codes.captureNanoseconds.count == TwoCameras.pictures)
@@ -80,7 +80,7 @@ extension EndToEnd {
             SideBySide.expectEqualCodes(pairs, picturesPerSecond: 30)
         }
 
-        @Test func `verify --sync finds the two in time, sound and picture`() async throws {
+        @Test func `verify --sync finds both cameras in sync, audio and video`() async throws {
             let outcome = try await cameras.stage.run(
                 .archive, "verify", "--archive", cameras.stage.archive, "--sync", "--max-error",
                 "1ms")

@@ -101,7 +101,7 @@ extension EndToEnd {
         }
 
         @Test(arguments: versions)
-        func `configuration and keys are still right`(version: String) async throws {
+        func `configuration and keys of earlier versions are valid`(version: String) async throws {
             try await Stage.with { stage in
                 let config = try leave("config", of: version, on: stage)
                 // On loopback, where no key is needed, and without a camera.

@@ -237,8 +237,7 @@ extension EndToEnd {
                 "--from must be before --until"),
         ]
 
-        @Test func `a named camera that does not answer is in the list, and an error`() async throws
-        {
+        @Test func `a named camera that does not answer is listed with an error`() async throws {
             try await Stage.with { stage in
                 let outcome = try await stage.start(
                     .agent, ["devices", "--camera", "127.0.0.1:1"]
@@ -251,7 +250,7 @@ extension EndToEnd {
         }
 
         @Test(arguments: wishes)
-        func `a wish that cannot be granted is answered in one line`(_ wish: Case) async throws {
+        func `an invalid option is refused in one line`(_ wish: Case) async throws {
             try await Stage.with { stage in
                 let words = wish.arguments.split(separator: " ").map(String.init)
                 let outcome = try await stage.start(wish.program, words).outcome()
@@ -315,7 +314,7 @@ extension EndToEnd {
             }
         }
 
-        @Test func `one signal ends an agent that waits for a collector, and its spool keeps all`()
+        @Test func `one signal ends an agent without a collector, with its spool kept`()
             async throws
         {
             try await Stage.with { stage in
@@ -336,9 +335,7 @@ extension EndToEnd {
             }
         }
 
-        @Test func `an agent whose time is over waits for no collector for longer than its linger`()
-            async throws
-        {
+        @Test func `after its duration an agent waits only for its linger time`() async throws {
             try await Stage.with { stage in
                 let agent = try stage.testAgent("camera", "--duration", "1s", "--linger", "1s")
                 let outcome = try await agent.outcome()
@@ -348,7 +345,7 @@ extension EndToEnd {
             }
         }
 
-        @Test func `a collector's name that means nothing is said`() async throws {
+        @Test func `an unresolvable collector name is reported`() async throws {
             try await Stage.with { stage in
                 let agent = try stage.start(
                     .agent,
@@ -368,9 +365,7 @@ extension EndToEnd {
             }
         }
 
-        @Test func `a collector that hangs is said to, and nobody is sent to look for keys`()
-            async throws
-        {
+        @Test func `a hanging collector is reported, without advice about keys`() async throws {
             try await Stage.with { stage in
                 let endpoint = "tcp://127.0.0.1:*"
                 let collector = try stage.start(
@@ -404,7 +399,7 @@ extension EndToEnd {
             }
         }
 
-        @Test func `an agent without a collector can be told twice to give up`() async throws {
+        @Test func `a second signal ends an agent that waits for its collector`() async throws {
             try await Stage.with { stage in
                 let agent = try stage.testAgent("camera")
                 try await agent.says("no collector at \(stage.endpoint)")

@@ -50,8 +50,7 @@ extension EndToEnd {
             }
         }
 
-        @Test func `a viewer is ready while it can serve pictures, and alive anyhow`() async throws
-        {
+        @Test func `a viewer is always alive, and ready if it can serve pictures`() async throws {
             try await Stage.with { stage in
                 let served = try await ServedArchive(on: stage)
                 let before = try await served.get("/readyz")
@@ -95,9 +94,7 @@ extension EndToEnd {
             }
         }
 
-        @Test func `a request with no host, with two, or with one that is none is refused`()
-            async throws
-        {
+        @Test func `a request needs exactly one host, and a valid one`() async throws {
             try await Stage.with { stage in
                 let served = try await ServedArchive(on: stage)
                 let cases = [
@@ -132,7 +129,7 @@ extension EndToEnd {
             }
         }
 
-        @Test func `guesses at a name from elsewhere do not lock its owner out`() async throws {
+        @Test func `wrong passwords from elsewhere do not lock out an account`() async throws {
             try await Stage.with { stage in
                 let (served, _) = try await served(on: stage)
                 @Sendable func logIn(_ password: String, from address: String) async throws -> Int {

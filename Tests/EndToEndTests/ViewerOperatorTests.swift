@@ -132,9 +132,7 @@ extension EndToEnd {
         }
 
         @Test
-        func `nobody commands a collector that does not take commands, nor without the right`()
-            async throws
-        {
+        func `commands need the option of the collector, and the right`() async throws {
             try await Stage.with { stage in
                 let collector = try await stage.collector()
                 let agent = try stage.testAgent("stage")

@@ -64,7 +64,7 @@ extension EndToEnd {
         }
 
         @Test(.enabled(if: Foreign.openSSL != nil, "openssl makes the certificate"))
-        func `over TLS, who never says a word is hung up on`() async throws {
+        func `over TLS, a silent connection is closed`() async throws {
             try await Stage.with { stage in
                 let (chain, key) = try await certificate(on: stage)
                 let served = try await ServedArchive(

@@ -155,9 +155,7 @@ extension EndToEnd {
             }
         }
 
-        @Test func `what is not there or not right is answered with a status and one line`()
-            async throws
-        {
+        @Test func `an invalid request is answered with a status and one line`() async throws {
             try await Stage.with { stage in
                 let session = try await record(on: stage)
                 let served = try await ServedArchive(on: stage)
@@ -214,8 +212,7 @@ extension EndToEnd {
             }
         }
 
-        @Test func `where nothing is recorded, a picture says so, or is the nearest`() async throws
-        {
+        @Test func `outside the recording, a picture is 404, or the nearest`() async throws {
             try await Stage.with { stage in
                 let session = try await record(on: stage)
                 let served = try await ServedArchive(on: stage)
@@ -337,9 +334,7 @@ extension EndToEnd {
         }
 
         /// At each change of segment, no file grew, and for up to a second the source was "not being recorded".
-        @Test func `the newest picture is there at every change of segment, at three addresses`()
-            async throws
-        {
+        @Test func `the newest picture is served at every change of segment`() async throws {
             try await Stage.with { stage in
                 _ = try await stage.collector("--segment", "2s")
                 _ = try stage.testAgent("stage")
@@ -370,7 +365,7 @@ extension EndToEnd {
             }
         }
 
-        @Test func `a live source is LL-HLS: parts, and the one that comes next`() async throws {
+        @Test func `a live source is LL-HLS with parts and a hint of the next one`() async throws {
             try await Stage.with { stage in
                 _ = try await stage.collector()
                 _ = try stage.testAgent("stage")
@@ -523,7 +518,7 @@ extension EndToEnd {
             }
         }
 
-        @Test func `another name than its own is refused`() async throws {
+        @Test func `a host name that is not the viewer's is refused`() async throws {
             try await Stage.with { stage in
                 let served = try await ServedArchive(on: stage, "--host-name", "viewer.test")
                 func status(_ host: String) async throws -> Int {
@@ -567,7 +562,7 @@ extension EndToEnd {
                 "cannot use the certificate /nowhere/chain.pem"
             ),
         ])
-        func `a wish that cannot be granted is answered in one line`(
+        func `an invalid option is refused in one line`(
             arguments: String, status: Int32, text: String
         ) async throws {
             try await Stage.with { stage in
