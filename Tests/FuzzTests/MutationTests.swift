@@ -21,7 +21,7 @@ import Testing
 
     /// A violated invariant ends the whole run with a trap. The input is kept in a file whose name is printed before.
     @Test(arguments: FuzzTargets.all.keys.sorted())
-    func `a target withstands its corpus and mutations of it`(name: String) throws {
+    func `a fuzz target accepts its corpus and mutations without a trap`(name: String) throws {
         let target = try #require(FuzzTargets.all[name])
         let folder = Self.corpus.appending(path: name)
         let inputs = try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted()

@@ -20,7 +20,7 @@ import Testing
         var isThere = true
     }
 
-    @Test func `every time is in seconds, whatever it is in inside`() throws {
+    @Test func `every time is printed in seconds, whatever its unit in code`() throws {
         let text = try JSONOutput.text(Value())
         for line in [
             "\"startSeconds\" : 83.5", "\"least\" : -1e-09", "\"greatest\" : 0.0025",
@@ -33,7 +33,7 @@ import Testing
         #expect(!text.contains("missing"))
     }
 
-    @Test func `a member that is not in the table is printed as it is in code`() throws {
+    @Test func `a member without a rule is printed with its name in code`() throws {
         struct Other: Encodable { var pauseNanoseconds = 5 }
         #expect(try JSONOutput.text(Other()) == "{\n  \"pauseNanoseconds\" : 5\n}")
     }

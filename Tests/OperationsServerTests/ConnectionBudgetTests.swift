@@ -5,7 +5,7 @@ import Testing
 struct `A budget of HTTP connections` {
     private static let second: Int64 = 1_000_000_000
 
-    @Test func `has the connection go that has waited longest without a request`() {
+    @Test func `displaces the connection that has waited longest without a request`() {
         var budget = ConnectionBudget()
         var ids: [Int] = []
         for number in 0..<ConnectionLimits.statusPages.maximumConnections {
@@ -26,7 +26,7 @@ struct `A budget of HTTP connections` {
         #expect(!displaced.contains(ids[0]))
     }
 
-    @Test func `gives a header five seconds, an answer fifteen, and who has asked a minute`() {
+    @Test func `allows five seconds for a header, 15 for an answer, a minute after it`() {
         var budget = ConnectionBudget()
         let id = budget.opened(now: 0).id
         #expect(!budget.isOverdue(id, now: 5 * Self.second - 1))

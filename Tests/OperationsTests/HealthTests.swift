@@ -22,7 +22,7 @@ import Testing
         #expect(board.metrics.contains("tributary_ready 0\n"))
     }
 
-    @Test func `without a sign of life of the receiving thread it is neither`() {
+    @Test func `without progress of the receiving thread it is neither alive nor ready`() {
         let board = board
         board.publish(.full)
         clock.move(to: 115)
@@ -37,7 +37,7 @@ import Testing
         #expect(board.liveness.isWell && board.readiness.isWell)
     }
 
-    @Test func `where nothing can be written it is alive and says why it is not ready`() {
+    @Test func `without a writable disk it is alive, and not ready with the reason`() {
         let board = board
         var status = CollectorStatus.full
         status.trouble = "there is no room on the disk"
@@ -78,7 +78,7 @@ import Testing
         #expect(!board.view.isReady)
     }
 
-    @Test func `while it finishes files it is left alone, however long that takes`() {
+    @Test func `it is alive while it finishes files, without a limit`() {
         let board = board
         board.publish(.full)
         board.stopping()

@@ -4,7 +4,7 @@ import Testing
 @testable import Operations
 
 @Suite struct MetricLintTests {
-    @Test func `what the collector exports follows the rules of promtool check metrics`() throws {
+    @Test func `the collector's metrics follow the rules of promtool check metrics`() throws {
         let text = CollectorMetrics.text(
             .full, ageSeconds: 0.5, readiness: HealthAnswer(isWell: true, text: "well"),
             version: "1.2.3", process: .current())
@@ -25,7 +25,7 @@ import Testing
         ("things_gauge", "gauge", "Things.", "names its type"),
         ("newThings", "gauge", "Things.", "snake_case"),
     ])
-    func `what breaks a rule is found`(name: String, kind: String, help: String, flaw: String) {
+    func `a broken rule is found`(name: String, kind: String, help: String, flaw: String) {
         let text = "# HELP \(name) \(help)\n# TYPE \(name) \(kind)\n\(name) 1\n"
         let flaws = MetricLint.flaws(in: text)
         #expect(flaws.count == 1 && flaws.first?.contains(flaw) == true, "\(flaws)")

@@ -12,7 +12,7 @@ import Testing
             version: "1.2.3", process: process)
     }
 
-    @Test func `a label's value may hold anything, and comes back as it was`() throws {
+    @Test func `any label value is escaped and read back`() throws {
         let odd = "a\\b\"c\nd,e=}{ é"
         var text = MetricText()
         text.begin("things", .gauge, "Back\\slash and\nline.")
@@ -42,7 +42,7 @@ import Testing
         #expect(read == value || (read.isNaN && value.isNaN))
     }
 
-    @Test func `a histogram's classes add up, and its last one has everything`() throws {
+    @Test func `a histogram's buckets are cumulative, and the last has every value`() throws {
         var histogram = LatencyHistogram()
         for milliseconds in [0, 1, 2, 2_000, 60_000] { histogram.add(.milliseconds(milliseconds)) }
         var text = MetricText()
@@ -64,7 +64,7 @@ import Testing
         #expect(abs((read.value("t_seconds_sum") ?? 0) - 62.003) < 1e-9)
     }
 
-    @Test func `every metric says what it is, once, before its values`() throws {
+    @Test func `every metric has one HELP and one TYPE line before its values`() throws {
         let text = metrics(.full, process: .current())
         var helped: Set<String> = []
         var kinds: [String: String] = [:]
@@ -93,7 +93,7 @@ import Testing
         }
     }
 
-    @Test func `what is not known has no value, and what is has the right one`() throws {
+    @Test func `unknown values are left out, and known ones are right`() throws {
         let read = try MetricReading(metrics(.full, process: .current()))
         #expect(read.value("tributary_disk_seconds_left") == 99_000_000_000.0 / 500_000)
         #expect(read.value("tributary_disk_free_bytes") == 100_000_000_000)
@@ -136,7 +136,7 @@ import Testing
         "name", "name{", "name{a}", "name{a=b} 1", "name{a=\"b} 1", "name{a=\"b\" c} 1", "{} 1",
         "name x", "name{a=\"b\\", "1 name",
     ])
-    func `a page that is none is refused where it goes wrong`(line: String) throws {
+    func `text that is not valid is refused with its line`(line: String) throws {
         let error = try #require(throws: MetricTextError.self) {
             try MetricReading("# fine\n\nok 1\n\(line)\n")
         }
@@ -146,14 +146,14 @@ import Testing
         }
     }
 
-    @Test func `a page in another's hand is read too`() throws {
+    @Test func `the text format of other programs is read`() throws {
         let read = try MetricReading(
             "a{b=\"c\", d = \"e\" ,} 1.5e3 1700000000\r\n  f\t+Inf\n#a 7\n")
         #expect(read.all("a") == [.init(labels: ["b": "c", "d": "e"], value: 1_500)])
         #expect(read.value("f") == .infinity)
     }
 
-    @Test func `what recording cost is counted, and told for each minute of one source`() throws {
+    @Test func `the cost of recording is exported, and shown per stream-minute`() throws {
         let cost = CollectorStatus.full.cost
         let read = try MetricReading(metrics(.full))
         #expect(read.value("tributary_stream_seconds_total") == 3_840)

@@ -24,7 +24,7 @@ import Testing
         "monitoring/alerts.yaml", "monitoring/alerts_test.yaml", "monitoring/dashboard.json",
         "README.md", "alerts.md", "catalog.md", "store.md",
     ])
-    func `every metric that is named there is exported`(path: String) throws {
+    func `every metric that the files name is exported`(path: String) throws {
         let exported = exported
         var count = 0
         for match in try text(path).matches(of: /\b((?:tributary|process)_[a-z][a-z_]*)/) {
@@ -116,7 +116,7 @@ import Testing
         #expect(limits.keys.allSatisfy { known[$0] != nil })
     }
 
-    @Test func `the dashboard is one, and its panels do not lie on each other`() throws {
+    @Test func `the dashboard is valid, and its panels do not overlap`() throws {
         let data = try Data(contentsOf: Self.deploy.appending(path: "monitoring/dashboard.json"))
         let dashboard = try #require(
             try JSONSerialization.jsonObject(with: data) as? [String: Any])

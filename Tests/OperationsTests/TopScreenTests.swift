@@ -44,7 +44,7 @@ import Testing
         #expect(view.isDraining == nil && !texts(view).contains { $0.hasPrefix("DRAINED") })
     }
 
-    @Test func `a preview is a source that is marked, and counted apart`() throws {
+    @Test func `previews are marked with their source and counted separately`() throws {
         let view = try view { status in
             var preview = SourceStatus(name: "stage.preview")
             preview.isConnected = true
@@ -76,7 +76,7 @@ import Testing
                 && lines[1].contains(#"preview_of="stage""#))
     }
 
-    @Test func `all of it is shown where there is room`() throws {
+    @Test func `a wide terminal shows everything`() throws {
         let lines = try texts(view())
         #expect(
             lines[0]
@@ -97,7 +97,7 @@ import Testing
         #expect(lines.count == 5)
     }
 
-    @Test func `a source whose capture is incomplete is alarming, and has its reason`() throws {
+    @Test func `a source whose capture is incomplete is emphasised, with the reason`() throws {
         let view = try view {
             $0.sources[0].report?.moved = ""
             $0.sources[0].report?.owed = []
@@ -109,9 +109,7 @@ import Testing
         #expect(lines.last?.text == "stage: no video: the camera\\u{a}is away")
     }
 
-    @Test func `where a source has never been elsewhere and owes nothing there is no line of it`()
-        throws
-    {
+    @Test func `a source that was not moved and owes nothing has no line below the table`() throws {
         let view = try view {
             $0.sources[0].report?.moved = ""
             $0.sources[0].report?.owed = [.init(collector: "west", records: 10, bytes: 9_999_999)]
@@ -126,9 +124,7 @@ import Testing
         #expect(try SiteView(decoding: Array(earlier.utf8)).sources[0].owed == nil)
     }
 
-    @Test func `the most frequent reasons of refusals are named, and how many there are besides`()
-        throws
-    {
+    @Test func `the most frequent refusal reasons are named, the others counted`() throws {
         let view = try view {
             $0.refusedConnections = [
                 .revokedKey: 60, .version: 5, .limit: 3, .silent: 2, .flood: 1, .malformed: 0,
@@ -157,7 +153,7 @@ import Testing
             (256, "4 minutes"), (7_199, "119 minutes"), (7_200, "2 hours"), (9_000, "2.5 hours"),
             (172_799, "48 hours"), (200_000, "2.3 days"),
         ] as [(Double, String)])
-    func `the time until the disk is full is in a unit that says something`(
+    func `the unit of the time until the disk is full fits the value`(
         seconds: Double, text: String
     ) throws {
         let view = try view { status in
@@ -167,7 +163,7 @@ import Testing
         #expect(texts(view)[1].contains(" · \(text) left · "), "\(texts(view)[1])")
     }
 
-    @Test func `nothing is said of the time that is left while the rate is not known`() throws {
+    @Test func `the time until the disk is full is omitted while the rate is unknown`() throws {
         let view = try view { $0.disk.writtenBytesPerSecond = nil }
         #expect(view.disk.daysLeft == nil)
         #expect(!texts(view)[1].contains("left"))
@@ -196,9 +192,7 @@ import Testing
                 == "store: s3://bucket/archive · nothing waits · 0 stored · retention done by west")
     }
 
-    @Test func `on a narrow terminal the least important columns go first, and nothing wraps`()
-        throws
-    {
+    @Test func `on a narrow terminal, columns are dropped, and no line wraps`() throws {
         let view = try view()
         func table(_ columns: Int) -> [String] {
             texts(view, columns: columns).drop { !$0.hasPrefix("SOURCE") }.map(\.self)
@@ -230,7 +224,7 @@ import Testing
         #expect(lines.last?.hasSuffix("spool full 123456, +2") == true, "\(lines)")
     }
 
-    @Test func `a source that was stopped on purpose is stopped, and late is none of it`() throws {
+    @Test func `a source that was stopped by command is stopped, not late`() throws {
         let view = try view { status in
             status.sources[0].isStopped = true
             status.sources[0].lagSeconds = nil
@@ -241,9 +235,7 @@ import Testing
         #expect(texts(view)[3].hasPrefix("stage   stopped"))
     }
 
-    @Test func `a source that has no place yet, and whose samples are not saved, is not idle`()
-        throws
-    {
+    @Test func `a source with only unpersisted samples is unsaved, not idle`() throws {
         let view = try view { status in
             status.sources[0].isRecorded = false
             status.sources[0].lagSeconds = nil
@@ -253,7 +245,7 @@ import Testing
         #expect(view.sources[0].isTroubled)
     }
 
-    @Test func `a source that another collector has is elsewhere, and in no trouble`() throws {
+    @Test func `a source at another collector is elsewhere, and not troubled`() throws {
         let view = try view { status in
             status.sources[0].isConnected = false
             status.sources[0].elsewhere = "west\u{1B}"
@@ -269,14 +261,14 @@ import Testing
         #expect(away.sources[0].state == "away" && away.sources[0].isTroubled)
     }
 
-    @Test func `times that are given have no bound to show`() throws {
+    @Test func `a clock bound of zero is not shown`() throws {
         let view = try view { $0.sources[0].clock?.boundNanoseconds = 0 }
         #expect(
             texts(view)[3]
                 == "stage   live    30  4.1 Mbit/s  200 ms  500 kB       -        -  driver drop 7")
     }
 
-    @Test func `on a low terminal those in trouble stay in sight`() throws {
+    @Test func `on a low terminal, troubled sources come first`() throws {
         let view = try view { status in
             status.sources = (1...9).map { SourceStatus(name: "camera\($0)") }
             for index in status.sources.indices { status.sources[index].isConnected = true }
@@ -292,7 +284,7 @@ import Testing
         for rows in 1...14 { #expect(texts(view, columns: 80, rows: rows).count <= rows) }
     }
 
-    @Test func `a collector that does not record says so in words`() throws {
+    @Test func `a collector that does not record states the reason`() throws {
         let view = try view { status in
             status.trouble = "full"
             status.disk.filesWithoutRoom = 2
@@ -331,7 +323,7 @@ import Testing
         (0.0000005, "0.5 µs"), (0.00025, "250 µs"), (0.2, "200 ms"), (1.5, "1.5 s"),
         (130, "2.2 min"), (9_000, "2.5 h"),
     ])
-    func `times are short`(seconds: Double, text: String) {
+    func `durations are short`(seconds: Double, text: String) {
         #expect(TopScreen.short(seconds) == text)
     }
 }

@@ -77,7 +77,7 @@ private struct Prose {
     /// They name a person where a part acts.
     private static let persons: Set = ["nobody", "somebody", "whoever", "anybody", "everybody"]
 
-    @Test func `sentences of documents name what acts`() throws {
+    @Test func `sentences of documents do not begin with a pronoun that hides the noun`() throws {
         for path in Self.documents {
             for paragraph in try Prose(of: Repository.text(path)).paragraphs {
                 // Labels and questions may begin so.

@@ -160,7 +160,7 @@ struct ModuleMap {
         }
     }
 
-    @Test func `nothing but what belongs there is at the top`() throws {
+    @Test func `the top folder contains only the allowed names`() throws {
         let allowed: Set = [
             "Package.swift", "Package.resolved", "Sources", "Tests", "deploy", "proto",
             "README.md", "LICENSE", "CHANGELOG.md", "docs", "recordings",
@@ -248,7 +248,7 @@ struct ModuleMap {
     ]
     private static let longest = 600
 
-    @Test func `no file is past its comfort without a reason`() throws {
+    @Test func `source files longer than the limit are listed with a reason`() throws {
         for path in ["Sources", "Tests"].flatMap(Repository.files(below:))
         where path.hasSuffix(".swift") && !path.hasSuffix(".pb.swift") {
             let lines = try Repository.text(path).split(

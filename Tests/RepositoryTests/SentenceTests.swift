@@ -43,7 +43,7 @@ import Testing
         return found
     }
 
-    @Test func `every sentence of the page is listed with what it is derived from`() throws {
+    @Test func `every sentence of the page is listed with its source data`() throws {
         let (listed, written) = (Self.listed(), try Self.written())
         #expect(listed.count > 400)
         #expect(listed.allSatisfy { !$0.basis.isEmpty })
@@ -55,7 +55,7 @@ import Testing
         #expect(gone == [], "no script has these any more")
     }
 
-    @Test func `no sentence promises what the page cannot know`() throws {
+    @Test func `no sentence of the page makes a prediction`() throws {
         let promises = /(?i)comes? back by itself|in a few seconds|\bnobody will\b/
         for sentence in try Self.written() {
             #expect(sentence.text.firstMatch(of: promises) == nil, "\(sentence)")

@@ -38,7 +38,7 @@ import Testing
         "2026-11-20T24:00Z", "2026-11-20T22:60Z", "2026-11-20T22:40:60Z", "2026-11-20T22-40-00",
         "2026-11-20T22:40+25:00", "2026-11-20Zulu", "1969-12-31", "2201-01-01", "٢٠٢٦-11-20",
     ])
-    func `what is no instant is refused`(text: String) {
+    func `an invalid instant is refused`(text: String) {
         #expect(CalendarInstant(argument: text) == nil)
     }
 }

@@ -9,7 +9,7 @@ struct `A configuration that is changed` {
         return Dictionary(uniqueKeysWithValues: file.entries.map { ($0.name, $0.value) })
     }
 
-    @Test func `keeps everything but the option's own line`() throws {
+    @Test func `keeps all other lines when an option is set`() throws {
         let before = """
             # Where the collector listens.
             #collector: tcp://127.0.0.1:5550
@@ -34,7 +34,7 @@ struct `A configuration that is changed` {
         #expect(text.text.hasSuffix("\nsource: camera1\n"))
     }
 
-    @Test func `is written although a program that was killed has left its file`() throws {
+    @Test func `is written beside a leftover of a killed program`() throws {
         let directory = FileManager.default.temporaryDirectory
             .appending(path: "tributary-configuration-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
@@ -64,7 +64,7 @@ struct `A configuration that is changed` {
     }
 
     @Test(arguments: ["{video: test}\n", "collector: |\n  a\nvideo: test\n", "'collector': a\n"])
-    func `is found wrong where a line cannot replace what people wrote`(before: String) throws {
+    func `is refused if the option's line cannot be replaced`(before: String) throws {
         var text = ConfigurationText(before)
         try text.validate(path: "x.yaml")
         text.set("collector", to: "tcp://b:2")
@@ -75,14 +75,14 @@ struct `A configuration that is changed` {
         "tcp://[::1]:5550", "a b", "it's", "# no remark", "yes", "-", "a:", "x: y", "~", "", "'",
         "{}", "\"",
     ])
-    func `gives back what was put in`(value: String) throws {
+    func `reads back the value that was set`(value: String) throws {
         var text = ConfigurationText("")
         text.set("name", to: value)
         let read = try entries(text)["name"] ?? ""
         #expect(read == value)
     }
 
-    @Test func `is replaced whole, with the rights that it had`() throws {
+    @Test func `is replaced atomically, with its permissions`() throws {
         let directory = FileManager.default.temporaryDirectory
             .appending(path: "tributary-text-\(UUID().uuidString)")
         defer {

@@ -21,7 +21,7 @@ import Testing
             try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: String])
     }
 
-    @Test func `a line for people has the time, the level, the source and what is behind it`() {
+    @Test func `a text line has the time, the level, the source and the metadata`() {
         let line = entry(
             "recording", ["source": "stage", "session": "now", "b": "2", "a": "1"], level: .warning)
         #expect(line.text == "09:40:01.123 warning stage: recording (a=1, b=2)")
@@ -38,7 +38,7 @@ import Testing
         #expect(read["message"] == "it's \"fine\"" && read["source"] == "stage")
     }
 
-    @Test func `nothing that a peer says breaks an object, or a line`() throws {
+    @Test func `no text of a peer breaks an object or a line`() throws {
         let odd =
             "a\nb\r\t\u{0}\u{1B}[31m\u{7F}\u{9B}2J\u{2028}\u{202E}\\\"}{ käse 漢字 \u{1F4F7}"
         let line = entry(odd, ["na\nme": odd, "time": "x", "level": "y", "message": "z"]).json

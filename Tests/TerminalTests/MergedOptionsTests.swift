@@ -153,7 +153,7 @@ import Testing
             try merged(file: "start-at: z", arguments).arguments.dropLast(2) == arguments[...])
     }
 
-    @Test func `flags are yes or no`() throws {
+    @Test func `a flag's variable is yes or no`() throws {
         #expect(try merged([], ["TRIBUTARY_ONCE": "1"]).arguments == ["--once"])
         #expect(try merged([], ["TRIBUTARY_ONCE": "0"]).arguments == [])
         #expect(try merged([], ["TRIBUTARY_VERBOSE": "true"]).arguments == ["--verbose"])
@@ -247,7 +247,7 @@ import Testing
         }
     }
 
-    @Test func `what is no option's value may be empty`() throws {
+    @Test func `an argument that is not an option's value may be empty`() throws {
         #expect(try merged(["--once", ""]).arguments == ["--once", ""])
         #expect(try merged(["--", "--start-at="]).arguments == ["--", "--start-at="])
     }
@@ -303,7 +303,7 @@ import Testing
         ("start-at: 'a", "FILE, line 1, is not valid YAML: found unexpected end of stream"),
         ("\u{0}", "FILE, line 1, is not valid YAML: control characters are not allowed"),
     ])
-    func `what is wrong with a file is said in one line`(file: String, complaint: String) {
+    func `an invalid file is reported in one line`(file: String, complaint: String) {
         #expect(self.complaint(of: file) == complaint)
     }
 
@@ -325,7 +325,7 @@ import Testing
         #expect(options.origins(of: "--once is wrong") == nil)
     }
 
-    @Test func `options go in front of what is no option`() throws {
+    @Test func `options are inserted before the terminator`() throws {
         #expect(
             try merged(["--", "x"], ["TRIBUTARY_START_AT": "z"]).arguments
                 == ["--start-at=z", "--", "x"])

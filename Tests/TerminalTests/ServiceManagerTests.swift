@@ -40,7 +40,7 @@ import Testing
         }
     }
 
-    @Test func `systemd hears what a service says`() {
+    @Test func `systemd gets the service's notifications`() {
         let listener = Listener()
         let manager = ServiceManager {
             ["NOTIFY_SOCKET": listener.path, "WATCHDOG_USEC": "3000000"][$0]
@@ -54,7 +54,7 @@ import Testing
         #expect(listener.heard().first?.hasPrefix("RELOADING=1\nMONOTONIC_USEC=") == true)
     }
 
-    @Test func `nobody who watches another process is told that this one lives`() {
+    @Test func `no watchdog notification is sent for another process`() {
         let listener = Listener()
         let manager = ServiceManager {
             ["NOTIFY_SOCKET": listener.path, "WATCHDOG_USEC": "3000000", "WATCHDOG_PID": "1"][$0]

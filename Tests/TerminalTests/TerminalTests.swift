@@ -20,7 +20,7 @@ import Testing
         "", "s", "-1s", "1 s", "1e3s", "99999999999999d", "1.2.3s", "1.s", "-10", "1:60", "1:2:3:4",
         "1:23s", "999999999:00:00", "99999999999",
     ])
-    func `what is no time is refused`(text: String) {
+    func `an invalid duration is refused`(text: String) {
         #expect(TimeSpan(argument: text) == nil)
     }
 
@@ -54,7 +54,7 @@ private struct HintedOptions: ParsableArguments {
         (["--required", "2s", "--point", "5q"], "write a time such as 1:23.5, 90s or 2026-"),
         (["--required", "2s", "--many", "1GB", "--many", "x"], "write a number of bytes such as"),
     ])
-    func `what cannot be read is answered with examples`(words: [String], hint: String) {
+    func `an invalid value is answered with examples`(words: [String], hint: String) {
         do {
             _ = try HintedOptions.parse(words)
             Issue.record("it was read")
@@ -65,7 +65,7 @@ private struct HintedOptions: ParsableArguments {
         }
     }
 
-    @Test func `what can be read is read`() throws {
+    @Test func `valid values are parsed`() throws {
         let options = try HintedOptions.parse([
             "--required", "2s", "--point", "1:00", "--many", "1kB", "--many", "2kB",
         ])
@@ -92,7 +92,7 @@ private struct HintedOptions: ParsableArguments {
         ("tcp://127.0.0.1", false), ("tcp://:5550", false), ("http://x:1", false), ("", false),
         ("tcp://x:0", false), ("tcp://x:65536", false), ("ipc://", false), ("tcp://x:*", true),
     ])
-    func `what cannot be an endpoint is told`(endpoint: String, isFine: Bool) {
+    func `an invalid endpoint is reported`(endpoint: String, isFine: Bool) {
         #expect((Endpoint.flaw(endpoint) == nil) == isFine)
     }
 
@@ -105,7 +105,7 @@ private struct HintedOptions: ParsableArguments {
 }
 
 @Suite struct LineTests {
-    @Test func `nothing that a peer says breaks a line`() {
+    @Test func `no text of a peer breaks a line`() {
         #expect(oneLine("a\nb\u{1B}[2J") == "a\\u{a}b\\u{1b}[2J")
         #expect(oneLine("käse 漢字") == "käse 漢字")
     }
@@ -145,7 +145,7 @@ private struct List: ParsableCommand {
             (["dance"], "there is no command 'dance': use keys or list"),
             (["list"], nil), (["keys", "enrol", "door"], nil), (["--help"], nil), ([], nil),
         ] as [([String], String?)])
-    func `a command that there is not is answered with what may be meant`(
+    func `an unknown command is answered with the nearest one`(
         words: [String], answer: String?
     ) {
         #expect(Program.unknownCommand(in: Root.self, words[...]) == answer)
@@ -162,7 +162,7 @@ private struct List: ParsableCommand {
         #expect(Program.negativeValue(message, words) == answer)
     }
 
-    @Test func `of a list of values the one that may be meant is named`() {
+    @Test func `of a list of values, the nearest to the given one is named`() {
         let list = "Please provide one of 'low', 'medium' or 'high'."
         #expect(
             Program.meantValue("The value 'hgih' is invalid for '--preset <preset>'. \(list)")
@@ -178,7 +178,7 @@ private struct List: ParsableCommand {
             ("TRIBUTARY_LISTEN", nil), ("TRIBUTARY_SPOOL", nil), ("TRIBUTARY_SOURCES", nil),
             ("TRIBUTARY_FSP", nil), ("LISTN", nil),
         ] as [(String, String?)])
-    func `a variable that is nearly one is told, another program's is not`(
+    func `a misspelled variable is reported, another program's is not`(
         variable: String, meant: String?
     ) {
         let options = ["listen", "start-at", "source", "size", "fps"]

@@ -34,7 +34,7 @@ import Testing
         "2026-11-20T22:40:60Z", "99999999999:00",
         "999999999:00:00",
     ])
-    func `what is no moment is refused`(text: String) {
+    func `an invalid time is refused`(text: String) {
         #expect(TimelinePoint(argument: text) == nil)
     }
 
