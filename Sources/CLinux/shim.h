@@ -77,7 +77,7 @@ static inline int CLinux_epoll_create(void) {
     return epoll_create1(EPOLL_CLOEXEC);
 }
 
-// Adds a descriptor; `number` is what a wait says of it. One that is there already, or whose number was another file's, is replaced.
+// Adds a descriptor, for which epoll_wait(2) returns `number`. A registered descriptor gets the new number.
 static inline int CLinux_epoll_add(int set, int fd, uint32_t number) {
     struct epoll_event event = {.events = EPOLLIN, .data = {.u32 = number}};
     if (epoll_ctl(set, EPOLL_CTL_ADD, fd, &event) == 0) return 0;

@@ -33,7 +33,7 @@ struct InputHandle: ~Copyable {
     /// Packets of a stream that libavformat's index lists.
     func listed(of index: Int) -> Int { input.listed(of: Int32(index)) }
 
-    /// Packets of a stream that the container states and that were not read, and the stated number.
+    /// The packets that the container declares for a stream, less those read; and the declared number.
     func unread(of index: Int, read: Int) -> (count: Int, stated: Int) {
         input.unread(of: Int32(index), read: read)
     }

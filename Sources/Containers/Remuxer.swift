@@ -536,7 +536,7 @@ extension Remuxer {
         }
     }
 
-    /// The file's start on its own clock.
+    /// The container's start time, nanoseconds.
     private static func nanoseconds(
         fromMicroseconds time: Int64, _ path: String
     ) throws(ContainerError) -> Int64 {

@@ -2,7 +2,7 @@ import Media
 
 /// The clock that paces and stamps captures.
 package protocol CaptureClock: Sendable {
-    /// Nanoseconds of the clock's own zero.
+    /// Nanoseconds since the clock's zero.
     var nowNanoseconds: Int64 { get }
     /// Blocks the calling thread until the clock reaches that time; returns immediately if it has passed.
     func sleep(untilNanoseconds: Int64)

@@ -118,9 +118,8 @@ package struct MediaInput: ~Copyable {
         }
     }
 
-    /// The number of packets that an MP4 states for a stream and that were not read, out of `read`; with the stated
-    /// number.
-    /// - Parameter read: those that are not empty.
+    /// The packets that the container (MP4 or AVI) declares for a stream, less those read; and the declared number.
+    /// - Parameter read: packets read that are not empty.
     package func unread(of index: Int32, read: Int) -> (count: Int, stated: Int) {
         if formatName == "avi" { return unreadOfIndex(index, read: read) }
         guard let movie, movie.losses == nil,

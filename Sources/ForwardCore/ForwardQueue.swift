@@ -13,7 +13,7 @@ package struct ForwardedSample: Hashable, Sendable {
     package var duration: Int64
     package var flags: SampleFlags
     package var bytes: [UInt8]
-    /// Capture time, or a later one, nanoseconds of the caller's clock.
+    /// Upper bound of the capture time, nanoseconds of the caller's clock.
     package var capturedNanoseconds: Int64
 
     /// Session time, nanoseconds.

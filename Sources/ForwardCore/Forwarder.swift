@@ -67,8 +67,9 @@ package final class Forwarder: Sendable {
         var feedTrouble: String?
         /// Why the forwarder ends by itself.
         var end: ForwardError?
-        /// The connection in use, and the start of a blocking call.
+        /// Cancels the calls of the connection in use.
         var cancellation: Cancellation?
+        /// The start of the blocking call that is running, monotonic nanoseconds.
         var busySince: Int64?
     }
 

@@ -105,7 +105,7 @@ struct JSONWriter {
         case .object(let members):
             bytes.append(UInt8(ascii: "{"))
             let sorted = members.map { name, member in
-                // Inside a member with a unit, names are printed unchanged: the outer name has the unit.
+                // Members of a value with a unit keep their names: the outer name states the unit.
                 divisor == nil ? (JSONMember.printed(name), member) : ((name, divisor), member)
             }.sorted { $0.0.name < $1.0.name }
             for (index, (name, member)) in sorted.enumerated() {

@@ -370,11 +370,11 @@ package enum LibraryError: Error, Hashable, CustomStringConvertible {
     case noFile(String)
     /// A directory that is neither an archive nor a session.
     case neither(String)
-    /// A file instead of a session.
+    /// A file was given where a session is needed.
     case file(String)
-    /// A directory among files.
+    /// A directory was given in a list of files.
     case directory(String)
-    /// An archive instead of one session.
+    /// An archive was given where one session is needed.
     case archive(String)
     /// A session that must not be removed.
     case protected(String)
@@ -388,9 +388,9 @@ package enum LibraryError: Error, Hashable, CustomStringConvertible {
     case noCatalog
     /// An archive's directory that this user may not read.
     case forbidden(String)
-    /// An object store's address instead of a session or file.
+    /// An object store's address was given where a session or file is needed.
     case address(String)
-    /// An archive in a bucket instead of a directory.
+    /// A directory is needed, and the archive is not a single one.
     case needsFiles(String, what: String)
     /// A session with media in a bucket, if files are needed.
     case hasMoved(String, what: String)

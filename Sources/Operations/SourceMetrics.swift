@@ -64,7 +64,7 @@ enum SourceMetrics {
         let metrics: [(String, String, KeyPath<SourceStatus.Owed, Double>)] = [
             (
                 "tributary_source_owed_bytes",
-                "What the box keeps because that collector lacks it; with --release mirrored only.",
+                "Bytes that the box keeps for a collector that lacks them; with --release mirrored only.",
                 \.bytes
             ),
             (

@@ -102,7 +102,7 @@ struct CollectorReplayLoop: ~Copyable {
         let now = SystemClock.monotonic.nowNanoseconds
         followRequests(now: now)
         play(now: now)
-        for line in lines { try line.speak(now: now) }
+        for line in lines { try line.sendPending(now: now) }
         publish(now: now)
         judge()
     }

@@ -3,7 +3,7 @@ package import Media
 package import Messaging
 package import Wire
 
-/// Something of one source that is played again, and when.
+/// An item of a source's replay (samples, gap or format), with its due time.
 package struct ReplayItem: Sendable {
     package enum Content: Sendable {
         case samples(ReplayedSamples)

@@ -159,7 +159,7 @@ final class ReplayLine {
     }
 
     /// Runs the link's timers, and sends clock probes and pending messages.
-    func speak(now: Int64) throws(MessagingError) {
+    func sendPending(now: Int64) throws(MessagingError) {
         link.setAbsence(greeting.trouble(of: settings.endpoint, now: now))
         perform(link.tick(now: now))
         try sendProbes(now: now)

@@ -74,7 +74,7 @@ package struct ReplayPacer: Hashable, Sendable {
         }
     }
 
-    /// Lets everything up to a moment of the recording through, and stays paused.
+    /// Advances to a time of the recording, and stays paused.
     package mutating func step(to media: Int64, now: Int64) {
         pause(now: now)
         guard case .paused(let since, _) = state else { return }

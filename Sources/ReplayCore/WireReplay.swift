@@ -19,7 +19,7 @@ package final class WireReplay: Sendable {
         package var payloadBytes: UInt64 = 0
         /// Refusals of the collector, with their texts.
         package var refusals: [String] = []
-        /// Those words where a key is not allowed to write a source any more, or was not.
+        /// The first refusal's text, if a key may not write a source, or was revoked.
         package var shutOut: String?
         /// Not sent, because their connection had been refused.
         package var unsentMessages: UInt64 = 0

@@ -116,7 +116,8 @@ package final class SQLiteConnection: @unchecked Sendable {
             handle, StatementBudget.instructions,
             { budget in
                 guard let budget else { return 0 }
-                return Unmanaged<StatementBudget>.fromOpaque(budget).takeUnretainedValue().look()
+                return Unmanaged<StatementBudget>.fromOpaque(budget).takeUnretainedValue()
+                    .mayContinue()
                     ? 0 : 1
             }, Unmanaged.passUnretained(budget).toOpaque())
     }

@@ -55,7 +55,7 @@ final class StatementBudget {
     }
 
     /// Whether the statement may continue.
-    func look() -> Bool {
+    func mayContinue() -> Bool {
         if let end, limits.now() > end {
             failure = .timedOut(limits.statement)
         } else if usedBytes() - firstBytes > Int64(limits.temporaryBytes) {

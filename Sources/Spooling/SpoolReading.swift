@@ -28,7 +28,7 @@ extension SpoolSet {
         guard let spool = spool(generation), number < spool.nextNumber else { return nil }
         if spool.substitutes.contains(where: { $0.numbers.contains(number) }) {
             let items = contiguous(spool.substitutes.filter { $0.numbers.upperBound >= number })
-            // The preamble after them applies to them, too: their content does not depend on it.
+            // Substitutes do not depend on a preamble, so that of the next file serves for them.
             let next = spool.files.first { $0.numbers.lowerBound > number }
             return SpoolContents(
                 items: items.map {

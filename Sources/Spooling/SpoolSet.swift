@@ -197,7 +197,7 @@ package struct SpoolSet: Sendable {
         }
         let spool = spools[index]
         guard !spool.substitutes.isEmpty else { return }
-        // If a substitute has replaced the newest file, it contains that number.
+        // Keeps the substitute with the newest number if no file follows it: numbering continues from it.
         spools[index].substitutes.removeAll {
             $0.numbers.upperBound <= number
                 && !(spool.files.isEmpty && $0.numbers.upperBound + 1 == spool.nextNumber)
@@ -213,7 +213,7 @@ package struct SpoolSet: Sendable {
         guard let index = spools.firstIndex(where: { $0.generation == generation }) else { return }
         for name in spools[index].fileNames { try delete(name) }
         if spools[index].substituteBytes > 0 { try delete(SpoolName.substitutes(generation)) }
-        // A file and a mark may be incomplete if writing them failed.
+        // Also deletes a file or mark whose writing failed.
         if spools[index].nextFile > 0 {
             try delete(SpoolName.file(generation, spools[index].nextFile - 1))
         }

@@ -14,7 +14,7 @@ package struct ZeroTie<Clock: Hashable & Sendable>: Sendable {
     /// Half of the width from which a range is ignored beside narrower ones: it stems from a wall clock, or from a
     /// guess.
     package static var wideNanoseconds: Int64 { 1_000_000_000 }
-    /// Measurements of one clock that are used: a burst and some minutes. By then, its bound has stopped shrinking.
+    /// Measurements used per clock: a burst and some minutes. After these, the bound no longer shrinks.
     private static var observationsPerClock: Int { 256 }
 
     /// A position of zero on the collector's clock.

@@ -5,7 +5,7 @@ package import Wire
 
 // The registered agents of a server: one file each, below `agents`.
 extension KeyDirectory {
-    /// Maximum number of agent files: as many as a collector has agents at a time (`maximumConnections`).
+    /// Maximum number of agent files: that of a collector's agents (`CollectorLinkSettings.maximumAgents`).
     static let maximumAgents = 4_096
     private static let suffix = ".pub"
 

@@ -38,7 +38,7 @@ package final class Uploader: Sendable {
     /// Maximum time for running requests after a stop: a responsive store has answered by then.
     private static let graceSeconds = 2
 
-    /// Minimum sleep of an idle worker, after which the reason for waiting is over.
+    /// Minimum sleep of an idle worker.
     private static let leastWaitNanoseconds: Int64 = 20_000_000
     /// Maximum sleep, because a worker is not woken when another one makes work ready.
     private static let longestWaitNanoseconds: Int64 = 2_000_000_000

@@ -138,7 +138,7 @@ package enum WireLimits {
     package static let watchMillisecondsRange: ClosedRange<UInt32> = 1...100
     /// Milliseconds that samples of an unwatched source may wait for others at their agent.
     package static let gatherMilliseconds: UInt32 = 500
-    /// Maximum number of instants per that time at which agents send their batches: 25 ms apart.
+    /// Maximum number of instants per ``gatherMilliseconds`` at which agents send their batches: 25 ms apart.
     package static let sendInstants = 20
     /// Milliseconds that the holder of a source has for answering a Ping: two heartbeats.
     package static let claimMilliseconds: Int64 = 2_000

@@ -24,7 +24,7 @@ package struct XMLElement: Hashable, Sendable {
 
     /// Nesting depth: a store's listing has four levels, a camera's profile with its analytics a dozen.
     package static let maximumDepth = 32
-    /// Elements of one document: a page of a listing has 1,000 objects of about ten.
+    /// Elements of one document: a page of a listing has 1,000 objects of about ten elements.
     package static let maximumElements = 50_000
     /// Bytes of text of one element: the longest key has 1,024.
     package static let maximumTextBytes = 16_384

@@ -21,7 +21,7 @@ extension DeviceReport {
 }
 
 extension DeviceReport.Camera {
-    /// Limit that fits in a line.
+    /// Maximum number of pixel formats on a line.
     private static let mostCodes = 8
 
     fileprivate var lines: [String] {

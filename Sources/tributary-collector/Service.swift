@@ -33,7 +33,7 @@ final class Service: Sendable {
             let options = try Program.reread(CollectorCommand.self).options.values
             state.withLock { $0.options = options }
         } catch {
-            // The file has become wrong in the moment since it was read first: all of it will count as changed.
+            // The file became invalid after the first read; the next reload treats every option as changed.
             logger.warning("\(error)")
         }
     }

@@ -97,7 +97,7 @@ struct `A greeting` {
 
     @Test func `is refused for now if there are too many agents`() {
         var settings = CollectorLinkSettings(software: "")
-        settings.maximumConnections = 1
+        settings.maximumAgents = 1
         var collector = CollectorHarness(settings: settings)
         collector.send(.hello(Fixtures.hello()))
         collector.send(.hello(Fixtures.hello(spool: 2, sources: ["b"])), from: 2)

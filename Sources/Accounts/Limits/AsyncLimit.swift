@@ -76,7 +76,7 @@ package final class AsyncLimit: Sendable {
         let watch = longDuration.map { duration in
             Task { [self] in
                 try await Task.sleep(for: duration)
-                lend(lease)
+                releaseEarly(lease)
             }
         }
         defer {
@@ -95,9 +95,9 @@ package final class AsyncLimit: Sendable {
         let state = Mutex(State.held)
     }
 
-    /// Releases the slot of long work.
-    private func lend(_ lease: Lease) {
-        let isLent = state.withLock { state in
+    /// Releases the slot of work that runs long, which continues without one.
+    private func releaseEarly(_ lease: Lease) {
+        let isReleased = state.withLock { state in
             lease.state.withLock { lease in
                 guard lease == .held, state.long < Self.maximumLong else { return false }
                 lease = .returned
@@ -105,7 +105,7 @@ package final class AsyncLimit: Sendable {
                 return true
             }
         }
-        if isLent { leave() }
+        if isReleased { leave() }
     }
 
     private func end(_ lease: Lease) {

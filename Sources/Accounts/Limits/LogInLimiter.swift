@@ -15,7 +15,7 @@ package struct LogInLimiter: Sendable {
         package let network: RemoteNetwork
         /// The name is guessed from many addresses: the attempt waits for its turn in ``SlowLanes``.
         package let isSlow: Bool
-        /// Whether it has taken a token of its name.
+        /// Whether a token was taken from the name's bucket.
         fileprivate let tookFromName: Bool
     }
 

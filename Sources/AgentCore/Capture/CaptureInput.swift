@@ -83,7 +83,7 @@ protocol CaptureInputKind: Hashable, Sendable {
     static var syntax: String? { get }
     /// The schemes of its URLs, with `://`.
     static var schemes: [String] { get }
-    /// A device of this box: any name is its argument.
+    /// Whether it is a device of this box, and so accepts any name as its argument.
     static var isDevice: Bool { get }
     /// - Returns: nil for the argument of another kind.
     init?(_ argument: String, _ option: InputOption) throws(CaptureError)

@@ -184,7 +184,7 @@ package final class CaptureSession: Sendable {
         }
     }
 
-    /// Ends a paused capture when the wanted duration is over, which includes pauses. Returns at once.
+    /// Ends a paused capture at its deadline: the requested duration includes pauses. Does not block.
     func watchPause() {
         NamedThread.start("capture pause") { [self] in
             while !hub.isStopping {

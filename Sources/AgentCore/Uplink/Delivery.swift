@@ -415,8 +415,8 @@ extension Delivery {
         if goesOn(last) {
             restart = RestartGap(ends: last.ends, text: Self.wasNotRunning)
             if hasOtherCollectors {
-                // A restored box would be detected only by the collector with the newest records. Another one would accept different
-                // records under the same numbers.
+                // Only the collector with the newest records detects a restored box. Any other one would accept different records
+                // under the same numbers, so a new spool begins.
                 senders[senders.count - 1].link.retire()
                 return begin(in: .disk)
             }

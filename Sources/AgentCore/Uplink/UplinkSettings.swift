@@ -119,7 +119,7 @@ package struct UplinkStatus: Hashable, Sendable {
     package var collector = ""
     /// The reason for leaving the previous one; nil: there was none since the start.
     package var moved: String?
-    /// Changes of collector over the spool's life.
+    /// The spool's term (`Hello.term`).
     package var term: UInt64 = 0
     /// Records that other collectors hold, by their names.
     package var held: [String: UInt64] = [:]

@@ -46,7 +46,7 @@ package struct SessionManifest: Codable, Hashable, Sendable {
         }
     }
 
-    /// The last known clock data of ``zeroMonotonicNanoseconds``: a collector that resumes the session determines zero from them.
+    /// The collector's clock at the last update. A collector that resumes the session derives zero from it.
     package struct CollectorClock: Codable, Hashable, Sendable {
         /// The boot of its `CLOCK_MONOTONIC`; empty where the system does not report it.
         package var boot: String

@@ -17,7 +17,7 @@ package struct SegmenterSettings: Hashable, Sendable {
     package var soundPatienceNanoseconds: Int64 = 10_000_000_000
     /// How far audio may continue past a boundary before the segment is cut without waiting for a picture.
     package var videoPatienceNanoseconds: Int64 = 10_000_000_000
-    /// Audio that continues this long after its last packet has paused: it need not be in the same file.
+    /// Audio without a next packet for this long has paused; later audio may be in another file.
     package var soundPauseNanoseconds: Int64 = 250_000_000
     /// A sample presented at most this long before a boundary counts as at the boundary: two clocks agree to within their bounds.
     package var toleranceNanoseconds: Int64 = 1_000_000

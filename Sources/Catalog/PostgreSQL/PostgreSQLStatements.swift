@@ -226,7 +226,7 @@ enum PostgreSQLStatements {
     static let siteSession = siteSessions + " WHERE session = $1::text"
     /// Without parameters.
     static let newestSiteSession = siteSessions + " ORDER BY number DESC LIMIT 1"
-    /// $1 sessions: of these, the one with the lowest number.
+    /// $1 names of sessions. Returns the row with the lowest number.
     static let firstSiteSession =
         siteSessions + " WHERE session = ANY ($1::text[]) ORDER BY number LIMIT 1"
     /// $1… the columns. No row with that number or name is ever changed.

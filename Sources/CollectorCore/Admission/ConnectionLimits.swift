@@ -90,7 +90,7 @@ struct ConnectionLimits<Connection: Sendable>: Sendable {
         case silent, notWelcome, clockStopped, quiet
 
         /// Whether a limit was reached, rather than a deadline or the connection's behaviour.
-        var isForRoom: Bool {
+        var isCapacity: Bool {
             switch self {
             case .full, .strangersOfOrigin, .strangers, .sparesOfOrigin, .spares, .connectionsOfKey,
                 .welcomesOfOrigin:

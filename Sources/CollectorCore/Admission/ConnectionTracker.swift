@@ -100,7 +100,7 @@ struct ConnectionTracker: ~Copyable {
     private mutating func end(_ ending: ConnectionLimits<PeerSocket?>.Ending?, now: Int64) {
         guard let ending else { return }
         ending.connection?.shutDown()
-        counters.add(ending.reason.isForRoom ? .tooMany : .silent)
+        counters.add(ending.reason.isCapacity ? .tooMany : .silent)
         warn(ending.address, "\(ending.reason)", now: now)
     }
 

@@ -329,7 +329,7 @@ struct SessionRecorder: Sendable {
         return endIfComplete(at: now)
     }
 
-    /// Agents of one boot of a box have reported clock exchanges. Sources apply them when they next record.
+    /// Adds clock exchanges of the agents of one boot of a box. Sources apply them when they next record.
     mutating func exchanges(
         _ exchanges: [ReportedExchange], by owner: ClockOwner, epoch: EpochID
     ) {

@@ -570,7 +570,7 @@ extension SourceRecorder {
         }
     }
 
-    /// Lines for observations about clocks and stamps.
+    /// Ledger and log lines for notices of the intake about clocks and timestamps.
     private mutating func noticed(_ notices: [IntakeNotice], at now: Instant) -> [Action] {
         var actions: [Action] = []
         for notice in notices {

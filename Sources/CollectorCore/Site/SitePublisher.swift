@@ -22,7 +22,7 @@ final class SitePublisher: Sendable {
     /// Spools in a report: about 400 kB.
     static let maximumHoldings = 4_096
 
-    /// A collector's state that its status does not have.
+    /// State for the report that is not in ``CollectorStatus``.
     struct Facts: Sendable {
         var held: [(source: String, spool: SpoolID, durable: SequenceSet, stored: SequenceSet?)]
         var isDraining: Bool

@@ -8,7 +8,7 @@ package struct AudioDeviceInfo: Hashable, Sendable {
     package var id: String
     /// The vendor's name.
     package var name: String
-    /// The kernel's path of its socket, which distinguishes devices of one model; nil if unknown.
+    /// The card's path in sysfs, which depends on its port and so distinguishes equal devices; nil if unknown.
     package var place: String?
     /// `nil` if it could not be queried: see ``obstacle``.
     package var abilities: Abilities?
@@ -59,12 +59,12 @@ package enum AudioCards {
         return !controls.isEmpty && controls.allSatisfy { access($0, R_OK | W_OK) != 0 }
     }
 
-    /// The card in a socket; nil when there is none.
+    /// The card in a port; nil if there is none.
     static func card(at place: String) -> Int32? {
         cards().first { self.place(ofCard: $0) == place }
     }
 
-    /// The socket of a card: the path of its device in sysfs.
+    /// The port of a card: the path of its device in sysfs.
     static func place(ofCard card: Int32) -> String? {
         guard let path = realpath("/sys/class/sound/card\(card)/device", nil) else { return nil }
         defer { free(path) }

@@ -115,7 +115,7 @@ extension MergedStore {
         return elsewhere
     }
 
-    /// Names of the archives' collectors. That of an archive without the session is in a description of another one.
+    /// Names of the archives' collectors; for an archive without the session, from another session's description.
     private func collectors(besides session: MergedSession) throws(ArchiveError) -> Set<String> {
         var collectors = Set(session.copies.compactMap(\.manifest.collector))
         for member in members.indices where !session.copies.contains(where: { $0.member == member })

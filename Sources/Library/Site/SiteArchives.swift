@@ -142,7 +142,7 @@ package struct SiteArchives: Hashable, Sendable {
                     var options = options
                     options.store = bucket
                     if bucket == nil {
-                        // They belong to buckets.
+                        // Endpoint and region are for buckets only.
                         options.storeEndpoint = nil
                         options.storeRegion = nil
                     }

@@ -182,7 +182,7 @@ struct TrackIndex: Sendable {
 }
 
 extension BoxWriter {
-    /// The number of entries, then a count and a value for each run of equal values.
+    /// A run-length table: the number of entries, then for each a count and a value.
     fileprivate mutating func runs<Value: Equatable>(
         _ values: [Value], _ write: (inout BoxWriter, Value) -> Void
     ) {

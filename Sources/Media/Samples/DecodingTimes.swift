@@ -76,7 +76,7 @@ package struct DecodingTimes<Packet> {
         }
         var dts = min(packet.dts ?? guess, latest)
         if let last { dts = max(dts, last + step) }
-        // Only without reordering: audio that overlaps the previous packet.
+        // Only changes audio that overlaps the previous packet: it is not reordered.
         packet.pts = max(packet.pts, dts)
         packet.dts = dts
         last = dts

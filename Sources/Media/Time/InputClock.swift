@@ -80,7 +80,7 @@ package struct InputClock<Packet> {
     /// of one track in a row.
     private static var longestHeld: Int64 { 5_000_000_000 }
     private static var mostHeld: Int { 4_096 }
-    /// A smaller jump of one track alone is an error of the file, and the clock continues.
+    /// A smaller jump of one track alone is ignored as an error of the file; for a larger one, the file is refused.
     private static var ownFault: Int64 { 1_000_000_000 }
 
     private let rules: Rules

@@ -37,9 +37,9 @@ package struct RescaleOverflow: Error, Hashable {
     package let to: Timescale
 }
 
-/// Converts `value` from one timescale to another: the only function that changes a time's unit.
+/// Converts `value` from one timescale to another, and rounds once.
 ///
-/// Exact: whole seconds and the remainder are scaled separately, so nothing is lost before the division.
+/// Whole seconds and the remainder are scaled separately, so nothing is lost before the division.
 /// - Throws: ``RescaleOverflow`` when the result does not fit in 64 bits.
 package func rescale(
     _ value: Int64, from: Timescale, to: Timescale, rounding: Rounding = .nearest

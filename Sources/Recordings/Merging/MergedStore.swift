@@ -517,10 +517,10 @@ package final class MergedStore: SegmentStore {
         return first...max(first, last)
     }
 
-    /// Other files whose records decide about those of a segment.
+    /// Other files whose records determine to which segment late records belong.
     ///
-    /// A source that returns to a collector begins with sound from before its first picture, which is at the end of that archive's
-    /// last file, from before the source left. The files between that file and the segment decide with which segment it is read.
+    /// When a source returns to a collector, audio from before its first picture is at the end of that archive's previous file,
+    /// from before the source left. The files between that file and the segment determine with which segment it is read.
     private func context(
         _ group: [CopiedFile], _ files: CopiedFiles, in session: MergedSession
     ) throws(ArchiveError) -> [CopiedFile] {

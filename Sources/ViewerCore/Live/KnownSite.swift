@@ -57,7 +57,7 @@ package final class KnownSite: Sendable {
     package func collectors() throws -> [SiteCollector] {
         do {
             let collectors = try ask()
-            keep(collectors)
+            save(collectors)
             return collectors
         } catch {
             guard !state.withLock(\.hasAnswered), let known = read(), !known.isEmpty else {
@@ -81,7 +81,7 @@ package final class KnownSite: Sendable {
     }
 
     /// Writes the document if it has changed.
-    private func keep(_ collectors: [SiteCollector]) {
+    private func save(_ collectors: [SiteCollector]) {
         let lasting = collectors.map {
             Collector(archive: $0.archive, name: $0.name, report: $0.report?.lasting)
         }

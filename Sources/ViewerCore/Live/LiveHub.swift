@@ -102,8 +102,8 @@ final class LiveHub: Sendable {
     private struct Source {
         /// The feed whose stream viewers get.
         var held: String
-        /// The feed that it was taken from, for silence, and until when that one gets it back (monotonic, nanoseconds): an agent that
-        /// has left a collector sends it nothing new.
+        /// The feed that was replaced because it was silent. Until this time (monotonic, nanoseconds), it is preferred again as soon
+        /// as it sends: an agent that has left a collector sends it nothing new.
         var previous: (feed: String, untilNanoseconds: Int64)?
         var streams: [String: Stream] = [:]
 

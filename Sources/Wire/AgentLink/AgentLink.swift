@@ -269,7 +269,7 @@ package struct AgentLink<Payload: Sendable>: Sendable {
         }
     }
 
-    /// Processes a message that is none.
+    /// Processes bytes that cannot be decoded as a message.
     package mutating func receivedUnreadable(_ error: WireError, now: Int64) -> [Action] {
         guard !isOver else { return [] }
         return [log(.warning, "the collector sent something unreadable: \(error)")]

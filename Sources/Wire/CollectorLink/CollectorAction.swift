@@ -161,7 +161,7 @@ package struct CollectorLinkSettings: Hashable, Sendable {
     /// Milliseconds between heartbeats.
     package var heartbeatMilliseconds: UInt32 = WireLimits.heartbeatMilliseconds
     /// Maximum number of connections that have sent Hello, or wait for a source's holder to answer.
-    package var maximumConnections = 4_096
+    package var maximumAgents = 4_096
     /// Maximum number of sources whose watermarks are kept, including disconnected ones.
     package var maximumSources = 16_384
     /// Budgets of one agent.

@@ -27,9 +27,9 @@ extension CollectorLink {
         if connections[peer] != nil {
             let refused = checkControlRate(of: message, now: now, durable: durable)
             guard refused.isEmpty else { return refused }
-        } else if connections.count + claims.count >= settings.maximumConnections {
+        } else if connections.count + claims.count >= settings.maximumAgents {
             return putOff(
-                peer, "\(settings.maximumConnections) agents are connected, the most allowed",
+                peer, "\(settings.maximumAgents) agents are connected, the most allowed",
                 address: message.address, now: now, durable: durable)
         }
         if let excess = takeBudget(for: hello, owner: message.owner, now: now) {

@@ -25,7 +25,7 @@ package struct CollectorLink: Sendable {
     var claims: [PeerID: SourceClaim] = [:]
     var sources: [String: SourceEntry] = [:]
     private var dueAcks: [PeerID] = []
-    /// Whether an agent among them may be waiting for credit.
+    /// Whether an agent in ``dueAcks`` may be waiting for credit.
     private var isCreditDue = false
     private var nextScan: Int64 = 0
     var logGate = LogRateLimit()

@@ -109,7 +109,7 @@ struct MarkCommand: RepeatingCommand {
         }
     }
 
-    /// What to say of an instant outside a session; nil within one, and while it is recorded.
+    /// A note about an instant outside the session; nil inside it, and while it is recorded.
     private static func note(
         on instant: Int64, in library: RecordingLibrary, _ session: String,
         _ manifest: SessionManifest

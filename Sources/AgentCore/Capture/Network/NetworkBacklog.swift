@@ -38,6 +38,6 @@ struct NetworkBacklog {
         }
     }
 
-    /// The time up to which it is known what has arrived.
+    /// The time before which all arrived packets have been read.
     func knownNanoseconds(now: Int64) -> Int64 { isBehind ? min(now, readUntil) : now }
 }

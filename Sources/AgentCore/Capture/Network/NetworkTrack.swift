@@ -22,7 +22,7 @@ protocol NetworkTrack: AnyObject {
     /// - Parameter isHarmless: the next unit can be decoded without them.
     func discontinue(isHarmless: Bool, _ output: CaptureOutput) throws(EncodingError)
     /// Called regularly, with or without units.
-    /// - Parameter now: the time up to which it is known what has arrived.
+    /// - Parameter now: all packets that arrived before it have been read.
     func tick(_ output: CaptureOutput, nowNanoseconds now: Int64) throws(EncodingError)
     /// The camera has been connected again, perhaps with another format.
     func resume(_ description: CameraTrackDescription, _ output: CaptureOutput)
@@ -324,7 +324,7 @@ struct NetworkProgress {
     }
 
     /// Reports part of a continuing loss.
-    /// - Parameter now: the time up to which it is known what has arrived.
+    /// - Parameter now: all packets that arrived before it have been read.
     mutating func tick(_ output: CaptureOutput, nowNanoseconds now: Int64) {
         let untold = now - Self.longestUntoldNanoseconds
         if let stray, stray.startNanoseconds <= untold { tellStray(output) }

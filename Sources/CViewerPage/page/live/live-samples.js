@@ -66,13 +66,13 @@ export function keptTrack(bytes) {
 export const upright = [1, 0, 0, 1];
 
 /**
- * A track's matrix (ISO/IEC 14496-12 §8.3.2, §6.2.2), where it turns by right angles and mirrors; anything else is not ours.
+ * Turn by a track's matrix (ISO/IEC 14496-12 §8.3.2, §6.2.2): right angles and mirroring. Other matrices are ignored.
  * @param {DataView} view
- * @param {number} at Of the matrix.
+ * @param {number} at Offset of the matrix.
  * @returns {Turn}
  */
 function turnOf(view, at) {
-    // 16.16, by rows of three: the third of each row is of the projection.
+    // The order is a, b, u, c, d, v, x, y, w; a, b, c and d are 16.16.
     const [a, b, c, d] = [0, 4, 12, 16].map((offset) => view.getInt32(at + offset) / 0x10000);
     const areUnits = [a, b, c, d].every((value) => Math.abs(value) === 1 || value === 0);
     return areUnits && Math.abs(a * d - b * c) === 1 ? [a, b, c, d] : upright;

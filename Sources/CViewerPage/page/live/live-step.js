@@ -1,5 +1,5 @@
 // @ts-check
-// The time that the tiles of a wall show together. If the picture of one tile is late, all wait for it, so that they stay within a picture of each
+// The common presentation time of a wall's tiles. If the picture of one tile is late, all wait for it, so that they stay within a picture of each
 // other; the common delay need not cover the latest pictures. Values without I/O.
 
 /** Longest time for which all tiles wait for a late one. After it, a tile that is behind by more lags alone. Seconds. */

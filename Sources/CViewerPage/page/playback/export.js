@@ -113,7 +113,7 @@ export class ExportPanel {
             this.what.replaceChildren(...wanted.map(([value, text]) => element('option', { value, selected: value === chosen }, text)));
         }
         this.listing.disabled = this.start.disabled;
-        // Of another part, they would be other files.
+        // The list of files is for one range and set of sources: it is hidden when they change.
         const part = `${sources} ${markIn} ${markOut}`;
         if (part !== this.listed) this.files.hidden = true;
         this.listed = part;

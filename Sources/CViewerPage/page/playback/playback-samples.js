@@ -1,5 +1,5 @@
 // @ts-check
-// Which sample of a source is shown when: the exact times of all segments that have been read.
+// Maps times to samples of a source, by the exact times of the segments that have been read.
 
 /**
  * Samples of a segment in the order of presentation, session time.

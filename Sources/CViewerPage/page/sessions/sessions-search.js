@@ -29,7 +29,7 @@ function dayText({ from, until }) {
  * @returns {Date | null | undefined} Undefined if it is invalid.
  */
 function dateOf(field, before) {
-    // In an hour that comes twice, a field that was not changed still means its own instant.
+    // In the hour that is repeated when daylight saving time ends, an unchanged field keeps its instant.
     if (field.value === fieldText(before)) return before;
     if (!field.value) return null;
     const found = readInstant(field.value, new Date());
