@@ -5,7 +5,7 @@ package struct CollectorBudgets: Hashable, Sendable {
     package static let sampleCostBytes = 128
     /// Memory of a record without a payload until it is durable: its ledger line, in the queue and in the file's
     /// buffer.
-    package static let recordCostBytes = 1_024
+    package static let recordMemoryBytes = 1_024
 
     /// Maximum memory of one connection's records, bytes. Credit keeps a legitimate agent far below it. It limits
     /// samples of a few bytes, which cost little credit and much memory.

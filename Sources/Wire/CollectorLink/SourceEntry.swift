@@ -59,7 +59,7 @@ struct SourceEntry: Hashable, Sendable {
     /// A record without a payload stays in memory until it is durable, and uses credit for as long.
     mutating func keep(_ sequence: UInt64, headerBytes: Int) {
         unpersisted.add(
-            sequence, costBytes: UInt64(CollectorBudgets.recordCostBytes + headerBytes))
+            sequence, costBytes: UInt64(CollectorBudgets.recordMemoryBytes + headerBytes))
     }
 
     /// Nothing has been received since: only the agent's Hello determines its formats.
