@@ -31,7 +31,7 @@ final class CatalogMemory: Sendable {
     }
 
     static let lifetimeNanoseconds: Int64 = 2_000_000_000
-    /// Of all answers; larger ones are not kept.
+    /// Maximum rows of all kept answers. A larger answer is not kept.
     static let maximumRows = 50_000
     /// Readers choose time ranges, so the number of questions is unlimited.
     static let maximumAnswers = 1_024

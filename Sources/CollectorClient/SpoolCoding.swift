@@ -41,7 +41,7 @@ package enum SpoolCoding {
         do throws(WireError) {
             return try record(body)
         } catch {
-            // Its checksum was correct.
+            // The record's checksum is correct, so another version wrote it.
             return nil
         }
     }

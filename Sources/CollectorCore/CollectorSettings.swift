@@ -142,7 +142,7 @@ package enum CollectorError: Error, Hashable, CustomStringConvertible {
 package struct CollectorOutcome: Hashable, Sendable {
     /// Files that could not be completed, each with the reason.
     package var failures: [String]
-    /// Its cost.
+    /// The cost of the run.
     package var cost = RecordingCost()
     /// Connections that were refused.
     package var refusals: [ConnectionRefusal: UInt64] = [:]

@@ -17,7 +17,7 @@ final class InputBytes {
     private let isCancelled: @Sendable () -> Bool
     /// Ascending.
     private let patches: [InputPatch]
-    /// Of a transport stream.
+    /// For transport streams only.
     private var repeats: RepeatFilter?
 
     /// Opens the file; waits for no pipe's writer and no device.

@@ -38,7 +38,7 @@ struct FeedAccess {
     /// `errno` of access(2) to a Unix socket for writing; 0: permitted.
     private let openingError: (String) -> Int32
     private var connection = Connection.pending
-    /// Of the connection or of the last sample.
+    /// The time of the connection or of the last sample, monotonic nanoseconds.
     private var lastNanoseconds: Int64
     /// The collector's sources; nil: unknown, or not all of them.
     private var names: [String]?

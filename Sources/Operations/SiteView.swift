@@ -194,7 +194,7 @@ package struct SiteView: Hashable, Sendable, Codable {
         markPreviews()
     }
 
-    /// Removes sources, and what the others say of them.
+    /// Removes sources, and their relations to previews.
     package mutating func removeSources(where isRemoved: (String) -> Bool) {
         sources.removeAll { isRemoved($0.name) }
         markPreviews()

@@ -67,7 +67,7 @@ private final class EventDescriptor: Sendable {
 
     func signal() {
         var one: UInt64 = 1
-        // It fails only when the counter is full, and then the descriptor is readable anyway.
+        // Fails only when the counter is full; then the descriptor is readable.
         _ = write(descriptor, &one, 8)
     }
 

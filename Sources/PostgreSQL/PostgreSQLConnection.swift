@@ -31,7 +31,7 @@ package final class PostgreSQLConnection: @unchecked Sendable {
         }
     }
 
-    /// Which of several servers to connect to.
+    /// The server to connect to, if there are several.
     package enum Role: Hashable, Sendable {
         /// The one that accepts writes; the address may override that (`target_session_attrs`).
         case writing

@@ -19,7 +19,7 @@ final class ReplayLine {
         case greeted
         /// Everything is durable.
         case done
-        /// It can never be: one line.
+        /// The records cannot become durable; the reason, in one line.
         case failed(String)
     }
 

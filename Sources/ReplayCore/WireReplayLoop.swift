@@ -50,7 +50,7 @@ final class WireReplayLoop {
             throw ReplayError("\(recording.path) has no messages")
         }
         let first = entry.arrivedNanoseconds
-        // Its checksum is not verified before it is played.
+        // The last entry's checksum has not been verified yet, so its time is checked.
         let last = try recording.lastArrival().flatMap { Self.isPossible($0) ? $0 : nil } ?? first
         let length = max(0, last - first)
         let now = SystemClock.monotonic.nowNanoseconds

@@ -119,7 +119,7 @@ struct DevicesCommand: ParsableCommand {
     private var recordingOptions: DeviceReport.RecordingOptions {
         var trust: [String] = []
         if let cameraCa { trust = ["--camera-ca", cameraCa] }
-        // Of several, it is not known which is this camera's.
+        // Several fingerprints do not show which one is this camera's.
         if cameraFingerprint.count == 1 {
             trust = ["--camera-fingerprint", cameraFingerprint[0].description]
         }

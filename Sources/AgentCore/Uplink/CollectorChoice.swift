@@ -33,7 +33,7 @@ struct CollectorChoice: Hashable, Sendable {
     private var vainSelections = 0
     /// Collectors that were left since one accepted records.
     private var declined: Set<String> = []
-    /// Those among them that have refused the agent.
+    /// The collectors in ``declined`` that have refused the agent.
     private var refusing: Set<String> = []
     /// Time at which a last resort accepted records.
     private var lastResortSince: Int64?

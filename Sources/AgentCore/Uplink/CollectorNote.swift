@@ -108,7 +108,7 @@ struct CollectorNote: Hashable, Sendable {
             case "own": readOwn(value)
             case "session": clock = Self.clock(value)
             case "exchange": session = clock.flatMap { Self.session(value, $0) }
-            // Of a later version.
+            // A line of a later version.
             default: continue
             }
         }

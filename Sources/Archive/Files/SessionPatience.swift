@@ -123,7 +123,7 @@ package final class SessionPatience: Sendable {
                     }
                     return false
                 }
-                // It has responded after all.
+                // A late response: the session is no longer silent.
                 if isLeft { silent.withLock { _ = $0.remove(layout.session(session)) } }
             }
         }

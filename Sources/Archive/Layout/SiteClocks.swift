@@ -42,7 +42,7 @@ package struct SiteClocks: Sendable {
         }
     }
 
-    /// Those of a session in a directory; none if it has no such file.
+    /// The clocks of a session in a directory; none if it has no such file.
     package init(of session: String, in layout: ArchiveLayout) throws(ArchiveError) {
         self.init(try Ledger.read(layout.clocks(session)).entries)
     }
@@ -82,7 +82,7 @@ package struct SiteClocks: Sendable {
         Set(exchanges.keys.lazy.filter { $0.peer == peer }.map(\.own))
     }
 
-    /// The clock on which a zero lies; nil: no line says so, or they contradict each other.
+    /// The clock of a zero; nil: no line states it, or lines contradict each other.
     func clock(ofZero zero: Int64) -> String? { clocksByZero[zero] ?? nil }
 
     /// The name of the collector that has a clock, as this collector calls it.

@@ -21,7 +21,7 @@ package struct RecordedSpool: Hashable, Sendable {
     /// 16 bytes.
     package var spool: SpoolID
     package var sequences: SequenceSet
-    /// Those of them that another collector holds, as the ledger says: they are not in this archive.
+    /// The part of ``sequences`` that another collector holds, by the ledger: these records are not in this archive.
     package var held = SequenceSet()
     /// The number of its goodbye, if it is on disk.
     package var goodbye: UInt64?

@@ -290,7 +290,7 @@ struct MappingBuilder {
             var lowest = -Double.infinity
             var highest = Double.infinity
             var reached = start
-            // Of the knots that this one replaces, itself included.
+            // The largest bound of the knots that this one replaces, itself included.
             var bound = from.boundNanoseconds
             var limit = limits[start]
             while end < corners.count {

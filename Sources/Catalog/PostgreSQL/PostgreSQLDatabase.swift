@@ -37,7 +37,7 @@ package final class PostgreSQLDatabase: CatalogServer {
     package var name: String { address.description }
     package var register: any SiteRegister { PostgreSQLSiteRegister(self) }
     package var leases: any LeaseRegister { PostgreSQLLeaseRegister(self) }
-    /// Of readers; nil: every query is executed.
+    /// Recent answers, for readers; nil: every query is executed.
     let memory: CatalogMemory?
     private let role: PostgreSQLConnection.Role
     private let program: String

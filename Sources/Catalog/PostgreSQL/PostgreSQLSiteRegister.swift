@@ -208,7 +208,7 @@ package struct PostgreSQLSiteRegister: SiteRegister {
         do {
             return try JSONDecoder().decode(Value.self, from: Data(text.utf8))
         } catch {
-            // Of a version with other members: the row says that the collector is there.
+            // A report of a version with other members: the row still shows that the collector exists.
             return nil
         }
     }

@@ -109,7 +109,7 @@ package struct Lease: Hashable, Sendable {
             grant = nil
             otherName = holder
             otherEndsNanoseconds = now + Self.termNanoseconds
-            // A row that no collector has written may say that it lasts for centuries.
+            // A row not written by a collector may last for centuries.
             let wait = min(max(remaining, Self.retryNanoseconds), Self.renewalNanoseconds)
             dueNanoseconds = min(dueNanoseconds, now + wait)
         }

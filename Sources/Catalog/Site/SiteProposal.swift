@@ -141,9 +141,9 @@ package struct SiteSessionRows: Hashable, Sendable {
             .subtracting(stopped).sorted()
     }
 
-    /// Of several sessions that are recorded, the one with the lowest number applies: collectors that had begun two at
-    /// once come to the same one.
-    /// - Parameter archive: the proposing collector's, which records nothing but the proposed session.
+    /// The answer to a proposal. If several sessions are being recorded, the one with the lowest number applies, so that
+    /// collectors that have begun two at once agree.
+    /// - Parameter archive: that of the proposing collector, which records only the proposed session.
     package func decision(for proposal: SiteProposal, of archive: String) -> Decision {
         // A collector that has just inserted or joined a row may not have reported it.
         let young =
@@ -157,8 +157,8 @@ package struct SiteSessionRows: Hashable, Sendable {
         return .insert(number: (newest?.number ?? 0) + 1)
     }
 
-    /// Where the row's zero is on the clock of a collector: by the newest measurement of those that record it. No measurement
-    /// is free of error: one that says so would win, whatever it is.
+    /// The row's zero on the clock of a collector, by the most exact measurement of the collectors that record it. A
+    /// measurement that claims no error is invalid, and is not used.
     package func agreement(
         on row: SiteSession, with proposal: SiteProposal, at exchange: ServerExchange
     ) -> SiteAgreement {

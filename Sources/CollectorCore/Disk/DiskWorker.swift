@@ -236,7 +236,7 @@ struct DiskWorker {
             events.append(.abandoned(path: id.description, rescue.error))
         }
         rescues.removeAll()
-        // They would claim that the sessions are complete; the next collector finishes the files that it finds.
+        // Session ends are not written: they would claim complete sessions. The next collector finishes the files.
         ends.removeAll()
     }
 

@@ -190,7 +190,7 @@ extension DiskWorker {
             do throws(ArchiveError) {
                 return try synchronizeSegment(id)
             } catch {
-                // It is cut in this case.
+                // The file is cut below.
             }
         }
         try segments[id]?.writer.cutToDurable()

@@ -45,8 +45,8 @@ struct SessionRecorder: Sendable {
 
     /// An event of a source, in order.
     private enum Event: Sendable {
-        /// It has reconnected while its earlier events were held: what follows may be of another spool, and of another
-        /// clock.
+        /// The source has reconnected while its earlier events were held: the next events may be of another spool and of
+        /// another clock.
         case opened(SourceIntroduction, durable: UInt64)
         /// - arrived: on the collector's monotonic clock; they may be held.
         case samples(
@@ -455,7 +455,7 @@ struct SessionRecorder: Sendable {
             actions += begin(at: now)
         }
         actions += askSite(at: now)
-        // Of a thousand sources, few are due: only those are sorted.
+        // Only the due sources are sorted: few of a thousand.
         var due: [String] = []
         for (name, source) in sources where source.read({ $0.isTickDue(at: heard) }) {
             due.append(name)

@@ -145,7 +145,7 @@ struct PeerClock: Sendable {
         status.roundTripNanoseconds = prober.roundTripNanoseconds
         status.offsetNanoseconds = model.offsetNanoseconds
         status.skewPPB = model.skewPPB
-        // It grows while no answer comes.
+        // The bound grows while no answer comes.
         status.boundNanoseconds = model.boundNanoseconds
         return status
     }

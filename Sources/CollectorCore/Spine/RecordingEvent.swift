@@ -5,7 +5,7 @@ import Media
 enum RecordingEvent: Sendable {
     /// A session has a description, or a new one.
     case sessionDescribed(SessionManifest)
-    /// Its files are final, and so is its description.
+    /// The session's files and description are final.
     case sessionEnded(SessionManifest)
     case sessionRemoved(String)
     /// Another program has changed a session: retimed it (its segments have new revisions), imported, named, protected or removed
@@ -22,7 +22,7 @@ enum RecordingEvent: Sendable {
     case fragmentAppended(SegmentKey, AppendedFragment)
     /// The durable size of a growing file, in bytes: what remains after a power cut.
     case durable(SegmentKey, upTo: UInt64)
-    /// It is an ordinary MP4 now.
+    /// The segment has become an ordinary MP4.
     case segmentFinished(SegmentKey, sizeBytes: UInt64, sessionZero: UTCTime, took: Duration)
     case segmentRemoved(SegmentKey, cause: String)
     /// The object store is proven to have it.

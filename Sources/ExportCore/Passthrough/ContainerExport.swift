@@ -114,7 +114,7 @@ package struct ContainerExport {
                 continue
             }
             var first = sample
-            // Of a gap, or of another format, it is not the one before.
+            // A sample before a gap or a change of format does not precede this one.
             if let before, before.format == own, sample.format == own,
                 sample.ptsTicks - before.ptsTicks < 2 * sample.durationTicks
             {

@@ -196,7 +196,7 @@ struct MoviePlan<Storage: MovieStorage> {
                     tracks[index].firstWanted ?? sample.ptsTicks, sample.ptsTicks)
             }
         }
-        // Of the last presented one: the duration of a sample before a gap may extend over the gap.
+        // The end is that of the last presented sample: the duration of one before a gap may extend over the gap.
         guard sample.ptsTicks >= tracks[index].lastPresented ?? .min else { return }
         tracks[index].lastPresented = sample.ptsTicks
         tracks[index].end = sample.ptsTicks + max(1, sample.durationTicks)

@@ -89,7 +89,7 @@ extension RecordingLibrary {
         return listings
     }
 
-    /// The session's description may be damaged: its name says its zero, to the millisecond.
+    /// The session's description may be damaged: its name states its zero, to the millisecond.
     private func zero(of session: String) throws(ArchiveError) -> UTCTime {
         do throws(ArchiveError) {
             return try manifest(session).zeroTime

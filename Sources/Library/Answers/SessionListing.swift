@@ -17,7 +17,7 @@ package struct SessionListing: Encodable, Sendable {
     package var sources: [String] {
         didSet { previews = Self.previews(sources) }
     }
-    /// Those of ``sources`` that are previews of others.
+    /// Members of ``sources`` that are previews of others.
     package private(set) var previews: [String]
     package var segments: Int
     package var sizeBytes: UInt64
@@ -109,7 +109,7 @@ extension RecordingLibrary {
                     found[try whole(of: listing.session), default: []].append(listing)
                 }
             } catch let error as ArchiveError {
-                // The other archives can be listed. One line says that a store does not answer.
+                // The other archives can be listed. A line reports that a store does not answer.
                 if !error.isForStore || merged?.isDue(member.name) ?? true {
                     complain("\(error); what is in \(member.name) alone is left out")
                 }

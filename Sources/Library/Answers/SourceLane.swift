@@ -150,7 +150,7 @@ private struct LaneReader {
                 SourceCoverage.areJoined(reached, file.originNanoseconds),
                 file.entry?.modifiedNanoseconds ?? 0 < settled, let end = try finishedEnds()[key]
             {
-                // A file's name says its origin. Its first sample may come later: that is read where nothing leads up to it.
+                // A file's name states its origin. The first sample may be later: it is read if no file precedes this one.
                 let start = max(0, file.originNanoseconds)
                 files.append(
                     .init(entry: file.entry, span: start..<max(start, end), isOpen: false))

@@ -198,7 +198,7 @@ extension SiteOverview.Collector {
     }
 }
 
-/// Which records several collectors have.
+/// The records that several collectors have.
 private struct SiteShares {
     private struct Key: Hashable {
         var source: String

@@ -2,9 +2,9 @@
 package enum TimeLimits {
     private static let year: UInt64 = 366 * 86_400 * 1_000_000_000
 
-    /// Of times on a file's own clock, which may count from 1970.
+    /// Limit of times on a file's own clock, which may count from 1970.
     package static let clockNanoseconds = 95 * year
-    /// Of times after the start of a file, and of durations.
+    /// Limit of times after the start of a file, and of durations.
     package static let nanoseconds = 30 * year
 }
 

@@ -134,7 +134,7 @@ package struct CameraSession: Sendable {
     private var tracks: [CameraTrackDescription] = []
     private var queue: [Wanted] = []
     private var receiving: [Receiving] = []
-    /// Of ``receiving``.
+    /// The channels of ``receiving``, in its order.
     private var channels: [TrackChannels] = []
     private var keepAliveAt: Int64 = .max
     private var reportAt: Int64 = .max
@@ -404,7 +404,7 @@ package struct CameraSession: Sendable {
             isUnnumbered = true
             answered(response, now)
         case .options, .describe, .setUp, .play:
-            // It counts if no other response arrives in time.
+            // This response is used if no other one arrives in time.
             if own.misnumbered == nil { pending?.misnumbered = response }
         case .keepAlive, .teardown: break
         }

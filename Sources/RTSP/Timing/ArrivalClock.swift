@@ -27,7 +27,7 @@ package struct ArrivalClock: Hashable, Sendable {
         package var strayStamps = 0
         /// Restarts of the timestamp sequence, and lags.
         package var steps = 0
-        /// Of those, lags: by how much the timestamps fell behind, in total.
+        /// Sum of the lags: the time by which the timestamps fell behind.
         package var lagNanoseconds: Int64 = 0
         /// Whether the timestamps stopped growing while packets arrive.
         package var isStanding = false

@@ -3,9 +3,9 @@ import Media
 /// The duration of a track's units, in ticks of its RTP clock.
 package enum UnitLength: Hashable, Sendable {
     case unknown
-    /// Of packets with a fixed number of samples.
+    /// Each packet has a fixed number of samples.
     case ticks(Int64)
-    /// Of PCM.
+    /// PCM.
     case bytesPerTick(Int)
 
     func ticks(of unit: AccessUnit) -> Int64? {

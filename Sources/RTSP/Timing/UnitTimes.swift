@@ -51,7 +51,7 @@ package struct UnitTimes: Sendable {
 
     private struct HeldUnit {
         var unit: AccessUnit
-        /// Of the clock.
+        /// By the clock.
         var stamp: UInt32
         /// By the count of samples.
         var counted: UInt32

@@ -58,7 +58,7 @@ struct FragmentJoiner: Sendable {
         var name: String
         var shiftNanoseconds: Int64
         var file: RecordedFile
-        /// Of a file of the previous segment, the records that are read with this segment; nil: it is a file of this segment.
+        /// The records of a previous segment's file that are read with this segment; nil: it is a file of this segment.
         var only: [SpoolID: SequenceSet]?
         /// Records of this file that are read with the next segment instead.
         var without: [SpoolID: SequenceSet] = [:]

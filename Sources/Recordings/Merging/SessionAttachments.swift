@@ -38,7 +38,7 @@ struct SessionAttachments: Sendable {
     /// A neighbour in the graph of attached sessions.
     private struct Step {
         var session: String
-        /// Its zero on the timeline of the session that it is a neighbour of.
+        /// Its zero on the timeline of the neighbouring session.
         var offsetNanoseconds: Int64
         var boundNanoseconds: UInt64
     }

@@ -45,7 +45,7 @@ extension MergedStore {
             unfound = missing(recorded)
         }
         guard !unfound.isEmpty else { return [] }
-        // They may be in what could not be read: other sessions are not searched.
+        // The records may be in unreadable files: other sessions are not searched.
         guard isWhole, !isIncomplete else { return nil }
         // With `--release mirrored`, the second copy of a lost archive may be in another session.
         let spools = Set(unfound.map(\.spool))

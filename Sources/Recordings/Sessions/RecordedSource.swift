@@ -83,7 +83,7 @@ package struct RecordedSource: Sendable {
         let lines = try ledger().entries
         let gaps = lines.compactMap(RecordedGap.init)
         if isWhole { return gaps + removed(lines) }
-        // Of loose files, gaps before the first one do not matter.
+        // Gaps before the first of several loose files are left out.
         let first = files.first?.originNanoseconds ?? .min
         return gaps.filter { $0.startNanoseconds.map { $0 >= first } ?? true }
     }

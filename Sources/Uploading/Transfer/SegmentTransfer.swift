@@ -105,7 +105,7 @@ struct SegmentTransfer: Sendable {
             isAdopted = true
             state = .hashing(part: 0, tag: found.tag)
         } else {
-            // Of the same session (``SessionDocuments``), but with other content: as it was before retiming, or only a part of it.
+            // The object has other content of the same session (``SessionDocuments``): from before retiming, or only a part.
             send(.tag(found.tag))
         }
     }

@@ -34,7 +34,7 @@ final class ForwardService: Sendable {
     private let logger: Logger
     private let state: Mutex<State>
     private let threads: [JoinableThread]
-    /// Of each entry; signalled at the end.
+    /// One for each entry; signalled at the end.
     private let wakes: [Threads.Semaphore]
 
     /// - Parameters:

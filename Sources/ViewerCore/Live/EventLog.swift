@@ -102,7 +102,7 @@ final class EventLog: Sendable {
         fileprivate func take(_ event: Event) {
             let (waiting, events) = state.withLock {
                 state -> (CheckedContinuation<[Event], Never>?, [Event]) in
-                // Of the status, the newest counts.
+                // Only the newest status is kept.
                 if event.name == EventLog.status {
                     state.events.removeAll { $0.name == EventLog.status }
                 }
@@ -262,7 +262,7 @@ final class EventLog: Sendable {
                 Self.add(name, for: audience, json: line, to: &state, now)
             }
         } catch {
-            // Of another version.
+            // An event of another version.
             return
         }
     }

@@ -114,7 +114,7 @@ struct SiteStatus: Sendable {
             for var source in heard.view?.sources ?? [] {
                 source.collector = collector
                 if !present.contains(collector) {
-                    // It was there when the collector was heard last.
+                    // The source was connected at the collector's last status.
                     source.isConnected = false
                     source.persistedAgeSeconds += Double(max(0, now - heard.nanoseconds)) / 1e9
                 }

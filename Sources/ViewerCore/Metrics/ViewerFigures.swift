@@ -21,7 +21,7 @@ struct ViewerFigures: Hashable, Sendable {
     /// Cache sizes in bytes, by cache.
     var cacheBytes: [String: Int] = [:]
     var logIns: [Access.LogInResult: UInt64] = [:]
-    /// Of each entry of the list.
+    /// The status of each entry of the list.
     var forwards: [ForwardStatus] = []
     /// The result of `/readyz`.
     var isReady = false

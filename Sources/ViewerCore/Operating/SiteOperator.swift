@@ -87,7 +87,7 @@ final class SiteOperator: Sendable {
                     }
                 }, { logger.warning("\($0)") })
         } catch {
-            // It may name files of the server.
+            // Not part of the answer: the error may name files of the server.
             logger.warning("\(oneLine("\(error)"))")
             return .failure(
                 Problem(

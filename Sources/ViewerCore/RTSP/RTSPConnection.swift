@@ -264,7 +264,7 @@ final class RTSPConnection: ChannelInboundHandler {
         case .none: carryOut(session.failed(.notValidInThisState, now: Self.now))
         case .live(let live, let description):
             if reader != nil {
-                // It is being sent: there is no other time to play.
+                // The source is already being sent, and a live source has no other start.
                 let beginning = ServerSession.Beginning(startNanoseconds: nil, tracks: [:])
                 return carryOut(session.began(beginning, now: Self.now))
             }

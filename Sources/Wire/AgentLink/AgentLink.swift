@@ -249,7 +249,7 @@ package struct AgentLink<Payload: Sendable>: Sendable {
     ) -> [Action] {
         guard !isOver else { return [] }
         departure = said
-        // A handshake says less than the collector's own words did before it.
+        // The collector's refusal, received earlier, has more information than a failed handshake.
         let why = shutOutBy == .collector && witness == .handshake ? obstacle ?? said : said
         if shutOutBy != .collector { shutOutBy = witness }
         if case .flowing = state { offlineSince = now }

@@ -28,7 +28,7 @@ struct ContainerTarget {
                 _ = try StreamAddress(parsing: text)
                 return nil
             } catch {
-                // Of another scheme, it may be no URL of a stream.
+                // An address of another scheme may be no URL of a stream.
                 if error != .noStream { return "the destination \(error)" }
             }
         }

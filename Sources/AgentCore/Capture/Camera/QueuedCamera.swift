@@ -47,7 +47,7 @@ final class QueuedCamera: CameraInput {
         }
     }
 
-    /// Its pictures are encoded here.
+    /// Does nothing: the camera's pictures are encoded here.
     func requestKeyframe() {}
 
     /// Stops reading, and returns when the camera is closed. Queued pictures remain available.

@@ -151,7 +151,7 @@ final class NetworkEncodedSound: NetworkTrack {
         }
         nextNanoseconds = Self.end(of: part)
         progress.follow(atNanoseconds: start)
-        // Of late sound, the lock drops the part whose time has silence already: it belongs to the gap.
+        // The lock drops the part of late sound whose time already has silence: that part belongs to the gap.
         if start < progress.dueNanoseconds { progress.noteLateSound() }
         progress.close(atNanoseconds: max(start, progress.dueNanoseconds), output)
         // Packet times follow the camera's clock: the lock resamples to correct its drift.

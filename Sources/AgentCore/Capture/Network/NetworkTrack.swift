@@ -124,7 +124,7 @@ extension CodedPacket {
             track: track, ptsNanoseconds: timed.ptsNanoseconds,
             dtsNanoseconds: isVideo ? timed.dtsNanoseconds : timed.ptsNanoseconds,
             durationNanoseconds: isVideo ? timed.durationNanoseconds : 0,
-            // Of video, the copier determines keyframes.
+            // The copier determines the keyframes of video.
             isKeyframe: !isVideo, isDiscarded: false, skippedAtStart: 0, skippedAtEnd: 0,
             newConfiguration: newConfiguration, bytes: bytes.bytes, owner: bytes)
     }
@@ -147,7 +147,7 @@ struct NetworkProgress {
     private var gap: NetworkGap?
     /// Why the camera sends nothing that can be recorded; nil: unknown.
     private var silenceReason: String?
-    /// Of pictures.
+    /// For pictures only.
     private var slots = PictureSlots()
     /// The last reported gap.
     private var reported: Range<Int64>?

@@ -283,7 +283,7 @@ final class PreviewPipeline: CapturePipeline, @unchecked Sendable {
         }
         let begin = max(start, endNanoseconds)
         let end = start + duration
-        // It is within the duration of the last picture: the preview lacks none.
+        // The gap is within the duration of the last picture: the preview lacks no picture.
         guard end > begin else { return }
         let interval = pictures.plan.frameRate.nanoseconds(ofPicture: 1)
         output.lost(

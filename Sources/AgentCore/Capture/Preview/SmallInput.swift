@@ -38,7 +38,7 @@ struct SmallInput: CaptureInputKind {
     }
 
     func prepare(_ preview: inout CaptureSettings, of source: CaptureSettings) {
-        // It ends with its source, whose pictures it has at once.
+        // The preview ends with its source, and gets the source's pictures without delay.
         preview.duration = nil
         preview.loop = false
         preview.late = .drop

@@ -18,7 +18,7 @@ struct CameraSlew: Sendable {
         var epoch: EpochID
         /// The recorded time, nanoseconds of the agent's clock.
         var agent: Int64
-        /// Its stretch; nil: without timestamps.
+        /// The number of its stretch; nil: it has no timestamp.
         var stretch: Int?
         /// The envelope; nil: the stretch is not used.
         var envelope: Int64?

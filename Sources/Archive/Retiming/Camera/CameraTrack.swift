@@ -189,6 +189,6 @@ struct CameraTrack: Sendable {
 }
 
 extension EpochID {
-    /// Of recordings without exchanges: no epoch of an agent.
+    /// Stands for the epoch in recordings without exchanges; no agent has it.
     fileprivate static let none = EpochID(high: 0, low: 0)
 }

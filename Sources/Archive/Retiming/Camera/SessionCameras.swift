@@ -2,7 +2,7 @@ import MP4
 
 /// The timestamps of a session's network cameras, by source.
 struct SessionCameras {
-    /// Of sources whose times follow them.
+    /// The times of the sources whose times follow their camera's timestamps.
     private(set) var times: [String: CameraTimes] = [:]
     /// One line for each track with samples that keep their times.
     private(set) var problems: [String] = []

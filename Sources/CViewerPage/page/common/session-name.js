@@ -11,7 +11,7 @@ const lifetime = 60_000;
 const known = new Map();
 
 /**
- * When a session begins, as its name says it.
+ * The beginning of a session, from its name.
  * @param {string} session
  */
 export function zeroOf(session) {
@@ -49,6 +49,6 @@ async function ask(session) {
         const { name = '' } = await get(address`/api/v1/sessions/${session}`);
         known.set(session, { name, until: performance.now() + lifetime });
     } catch {
-        // Its beginning says enough.
+        // Without a name, the session's beginning is shown.
     }
 }

@@ -80,7 +80,7 @@ export class Series {
         let first = last;
         for (let ago = 1; ago <= seconds; ago += 1) {
             const value = this.at(second - ago);
-            // It begins again with the collector.
+            // A restarted collector counts from zero.
             if (value > first) break;
             if (!Number.isNaN(value)) first = value;
         }

@@ -80,7 +80,7 @@ export class SourceCollector {
     }
 
     /**
-     * Its last move, while that is news; empty: it is not.
+     * Its last move, for a while after it; then empty.
      * @param {Rendition | undefined} rendition
      * @param {number} now Milliseconds.
      */

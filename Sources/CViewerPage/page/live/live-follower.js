@@ -174,7 +174,7 @@ export class Follower {
             }
             this.#setRate(correction(error, mostCorrection[this.kind], rate));
         } else if (target > ranges.end(last)) {
-            // It is late: as new as it can be.
+            // The media is late: its newest picture is shown.
             this.#play();
             if (!isHere || at < ranges.end(last) - farAway) this.#seek(Math.max(ranges.start(last), ranges.end(last) - 0.05));
             this.#setRate(1);

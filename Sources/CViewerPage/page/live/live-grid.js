@@ -4,11 +4,11 @@
 /** @typedef {{ left: number, top: number, width: number, height: number }} Box */
 
 const aspect = 16 / 9;
-/** Between tiles, pixels. */
+/** Distance between tiles, pixels. */
 const space = 4;
-/** Narrower, a name cannot be read any more: then the page scrolls. */
+/** Minimum width of a tile, at which its name can be read, pixels: below it, the page scrolls. */
 const narrowest = 150;
-/** Of tiles beside a large one. */
+/** Minimum width of tiles beside a large one, pixels. */
 const smallest = 90;
 
 /**

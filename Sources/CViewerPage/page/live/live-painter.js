@@ -96,7 +96,7 @@ export class Painter {
     /** Pictures that were shown, and that were not because they came too late. */
     painted = 0;
     dropped = 0;
-    /** Those of the dropped that were not decoded, because the computer is too slow for all. */
+    /** Dropped pictures that were not decoded, because the computer is too slow for all. */
     cut = 0;
 
     /**
@@ -218,7 +218,7 @@ export class Painter {
     /** Decodes pictures that are due soon. */
     #pump() {
         const target = this.#targetNow();
-        // Of a backlog, only pictures after the last keyframe before the wanted time are shown.
+        // In a backlog, pictures before the last keyframe at or before the wanted time are dropped.
         let start = this.#waiting.length - 1;
         while (start > 0 && !(this.#waiting[start].isKeyframe && this.#waiting[start].time <= target)) start -= 1;
         this.#waiting.splice(0, Math.max(0, start));
@@ -256,7 +256,7 @@ export class Painter {
         let place = this.#decoded.length;
         while (place > 0 && this.#decoded[place - 1].timestamp > frame.timestamp) place -= 1;
         this.#decoded.splice(place, 0, frame);
-        // Of a backlog, the newest is painted with the next refresh.
+        // In a backlog, only the newest picture is painted, with the next refresh.
         if (this.at === null || (this.isHurried && (this.#decoder?.decodeQueueSize ?? 0) <= 1)) this.paint();
         this.#pump();
     }

@@ -400,7 +400,7 @@ export class LiveTile {
         }
     }
 
-    /** Which pictures are shown, where there are two. */
+    /** The shown rendition, as text; empty without a preview. */
     get #renditionWords() {
         const { shown, preview, mainTrouble } = this.renditions;
         if (preview === undefined) return '';

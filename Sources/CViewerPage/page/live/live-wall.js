@@ -52,7 +52,7 @@ export class LiveWall {
     #quality = 'size';
     /** Sources by the names of their previews. @type {Map<string, string>} */
     #previews = new Map();
-    /** Which tiles are shown. */
+    /** Selects the tiles that are shown. */
     pages;
     #thrift = new LoadReduction();
     #looked = 0;
@@ -234,7 +234,7 @@ export class LiveWall {
     }
 
     /**
-     * The previews of the tiles' sources, as the status says.
+     * The previews of the tiles' sources, by the status.
      * @param {import('./live-tile.js').SourceStatus[]} previews
      */
     setPreviews(previews) {
@@ -247,7 +247,7 @@ export class LiveWall {
         this.#choose();
     }
 
-    /** Which pictures are shown where there are previews. */
+    /** The rendition that tiles with a preview show. */
     get quality() {
         return this.#quality;
     }

@@ -43,7 +43,7 @@ export class ExportPanel {
         this.place = place;
         /** @type {Map<string, Job>} */
         this.jobs = new Map();
-        /** Those that were cancelled or removed here: events tell of them once more. */
+        /** Jobs that were cancelled or removed here: events report them once more. */
         this.ended = new Set();
         /** @type {Map<string, { row: HTMLElement, update: (job: Job) => void }>} */
         this.rows = new Map();

@@ -39,7 +39,7 @@ const together = 2;
  */
 
 /**
- * What a network camera's clock says, until the next one.
+ * A statement about a network camera's clock, which applies until the next one.
  * @typedef {object} Stated
  * @property {number} startSeconds
  * @property {number} offsetSeconds Stated less recorded times.

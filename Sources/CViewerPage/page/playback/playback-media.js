@@ -225,7 +225,7 @@ export class TrackMedia {
      */
     isBroken(time, sample) {
         if (sample && time <= sample.end + gap && this.broken.has(sample.key)) return true;
-        // Of a segment whose boxes are damaged, no sample is known.
+        // No sample is known in a segment with damaged boxes.
         const segment = this.index.segments[this.index.at(time)];
         return !!segment && time < segment.end && this.broken.has(segmentKey(segment));
     }

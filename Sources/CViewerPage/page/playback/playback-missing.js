@@ -67,7 +67,7 @@ export class MissingPanel {
         const gaps = lanes.flatMap(({ source, missing }) => missing
             .filter((gap) => gap.endSeconds >= from && gap.startSeconds <= until).map((gap) => ({ source, gap })))
             .sort((one, other) => one.gap.startSeconds - other.gap.startSeconds);
-        // Nothing says when these were: they may be in any part.
+        // The time of these is unknown: they may be in any part.
         const unplaced = lanes.flatMap(({ source, unplaced }) => unplaced.map((gap) => ({ source, gap })));
         const held = lanes.flatMap(({ source, held = [] }) => held
             .filter(({ startSeconds = -Infinity, endSeconds = Infinity }) => endSeconds >= from && startSeconds <= until)

@@ -46,7 +46,7 @@ export class PlaybackPlayer {
     constructor(session, zero, lanes) {
         this.session = session;
         this.zero = zero;
-        /** Those of the sources, without previews. */
+        /** Lanes of the sources, without previews. */
         this.lanes = mainLanes(lanes);
         this.previews = previewLanes(lanes);
         /** @type {string[]} */
@@ -368,7 +368,7 @@ export class PlaybackPlayer {
             this.heldSince = time;
             clock.hold(true);
         } else if (time - this.heldSince > patience) {
-            // The others go on without them; their tiles say why.
+            // The other tiles continue without them; their tiles show the reason.
             for (const tile of this.waitingFor) tile.skippedUntil = time + patience;
         }
     }

@@ -4,7 +4,7 @@
 import { follow } from './playback-follow.js';
 import { TrackMedia } from './playback-media.js';
 
-/** Faster or slower than this it says nothing. */
+/** Playback speeds at which sound is understandable. */
 const audible = { least: 0.5, most: 2 };
 /** Less than lips show, and every correction is to be heard; seconds. */
 const tolerance = 0.05;

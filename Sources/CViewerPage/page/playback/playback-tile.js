@@ -305,7 +305,7 @@ export class PlaybackTile {
     }
 
     /**
-     * Of a codec that this browser cannot decode, no sample is known.
+     * Message for a codec that this browser cannot decode: no sample of it is known.
      * @param {number} time
      * @param {Lane | undefined} lane
      * @returns {[string, string]}

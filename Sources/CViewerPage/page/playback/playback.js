@@ -57,7 +57,7 @@ export async function open(root, location) {
     root.append(element('p', { className: 'empty' }, 'Reading the session…'));
     /** @type {[Overview, import('./playback-coverage.js').Lane[]]} */
     const [overview, lanes] = await Promise.all([get(address`/api/v1/sessions/${session}`), readCoverage(session)]);
-    // Its address may have said `latest`.
+    // The address may have `latest` instead of the name.
     root.replaceChildren();
     return new PlaybackPage(root, location, overview, lanes);
 }
@@ -271,7 +271,7 @@ class PlaybackPage {
         setText(this.facts, [duration(end - start), counted(overview.sources.filter(({ previewOf }) => previewOf === undefined).length, 'source'), bytes(size),
             missing, ...(this.player.lanes.some(({ held }) => held?.length) ? ['more held elsewhere'] : []),
             ...(this.player.isRecording ? ['recording now'] : []), ...overview.tags].join(' · '));
-        // Its own name, for the command line.
+        // The session's ID, for the command line.
         this.facts.title = overview.session;
     }
 

@@ -79,7 +79,7 @@ export function sessionItem(listing, wanted, reader, acts, tell) {
             const frame = [...strip.children].find((frame) => frame instanceof HTMLElement && frame.dataset.name === source.name);
             if (!frame || !source.hasPictures || !(source.start < source.end)) continue;
             const isShort = source.end - source.start < withoutPicture;
-            // It may have nothing but sound so far.
+            // A source that has just begun may have sound only.
             if (isRecording && isShort) continue;
             const usual = isShort ? source.end - 0.05 : (source.start + source.end) / 2;
             const place = at !== null && at > source.start && at < source.end ? at : usual;

@@ -32,7 +32,7 @@ export const collectorsOf = (lanes) => /** @type {string[]} */ (unique(lanes.fla
 const known = new WeakMap();
 
 /**
- * Which collectors have a source, and when: in the order of time, without overlaps.
+ * The collectors that have a source, with their ranges: in the order of time, without overlaps.
  * @param {Lane} lane
  * @returns {Stretch[]}
  */
@@ -80,7 +80,7 @@ export function legend(lanes) {
 const listed = (names) => (names.length < 2 ? names.join('') : `${names.slice(0, -1).join(', ')} and ${names[names.length - 1]}`);
 
 /**
- * Which collectors have a time of a source, and which hold it, in words.
+ * Texts for the collectors that have a time of a source, and for those that hold it.
  * @param {Lane} lane
  * @param {number} time
  * @returns {string[]}

@@ -258,7 +258,7 @@ function drawMarks(context, view, height) {
         context.textBaseline = 'middle';
         const words = fitted(context, text, room);
         const width = context.measureText(words).width;
-        // It is read over whatever is below it.
+        // A background makes the text readable over lanes.
         context.fillStyle = colour('--surface');
         context.fillRect(x + flag + 1, sizes.axis - flag - 2, width + 6, flag + 4);
         context.fillStyle = colour('--text');

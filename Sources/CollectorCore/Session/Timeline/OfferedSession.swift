@@ -10,7 +10,7 @@ struct OfferedSession: Hashable, Sendable {
     enum Means: Hashable, Sendable {
         /// An agent's, which both collectors have measured.
         case agent
-        /// That of the site's database server.
+        /// The clock of the site's database server.
         case server
         /// The collectors' wall clocks.
         case wall
