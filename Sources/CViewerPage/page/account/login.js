@@ -7,7 +7,7 @@ import { element } from './element.js';
 /** @type {{ dialog: HTMLDialogElement, done: Promise<void> } | undefined} */
 let open;
 
-/** The page had a log-in: the next form says that it has ended. */
+/** The page had a log-in: the next form reports that it has ended. */
 let hadLogIn = false;
 
 /**
@@ -31,7 +31,7 @@ export function noteLogIn() {
     hadLogIn = true;
 }
 
-/** Takes the form away: another page asks again if it has to. */
+/** Removes the form: another page shows it again if a log-in is needed. */
 export function close() {
     open?.dialog.close('left');
 }
@@ -113,14 +113,14 @@ async function lookElsewhere(dialog) {
         const response = await fetch('/api/v1/account', { credentials: 'same-origin' });
         if (response.ok && dialog.open) dialog.close('done');
     } catch {
-        // The form says so when it is sent.
+        // An error is reported when the form is sent.
     }
 }
 
 /**
  * @param {string} name
  * @param {string} password
- * @returns {Promise<{ text: string, seconds: number } | undefined>} Why it did not succeed, and how long to wait; undefined: it did.
+ * @returns {Promise<{ text: string, seconds: number } | undefined>} The reason of a failure, and the time to wait; undefined: success.
  */
 async function attempt(name, password) {
     try {

@@ -9,7 +9,7 @@ import { DayStrip, dayOf, fineColumns, readRecorded } from './sessions-day.js';
 import { setTitle } from './shell.js';
 import { localParts, readInstant, withZone, zone } from './zone.js';
 
-/** Columns that a day of the month is drawn in: a quarter of an hour each. */
+/** Columns of a day in the month: a quarter of an hour each. */
 const columns = 96;
 /** Lanes of a day of the month. */
 const mostLanes = 4;
@@ -33,7 +33,7 @@ export function open(root, location) {
 const dateText = (date) => localParts(date).slice(0, 3).map((part) => String(part).padStart(2, '0')).join('-');
 
 /**
- * The day that is so many days later.
+ * The day a number of days later.
  * @param {Day} day
  * @param {number} days
  * @returns {Day}
@@ -42,7 +42,7 @@ function dayAway({ start }, days) {
     const [year, month, number] = localParts(start);
     const text = new Date(Date.UTC(year, month - 1, number + days, 12)).toISOString().slice(0, 10);
     const found = readInstant(`${text} 12:00`, start);
-    // Where noon does not exist, the calendar has left out the day.
+    // If noon does not exist, the zone's calendar skips the day.
     return dayOf('date' in found ? found.date : new Date(start.getTime() + days * 86_400_000));
 }
 

@@ -74,7 +74,7 @@ export async function request(path, options = {}) {
         try {
             text = (await response.text()).trim().split('\n')[0].slice(0, longestText);
         } catch {
-            // The connection broke: the status alone is shown.
+            // The connection was lost: only the status is shown.
         }
         throw new ApiError(response.status, text || `The viewer answered ${response.status}.`);
     }

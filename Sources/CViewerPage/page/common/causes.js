@@ -59,7 +59,8 @@ export function causeBeginning(cause) {
 }
 
 /**
- * How much is missing: `2 gaps, 11 samples or more`, `1 stop on purpose`, `30 samples removed`, `nothing missing`. Of some gaps nothing says how many samples they were.
+ * The amount of missing data, as text: `2 gaps, 11 samples or more`, `1 stop on purpose`, `30 samples removed`, `nothing missing`. The number of
+ * samples of some gaps is unknown.
  * @param {{ samples: number, count: number, cause?: string }[]} gaps
  */
 export function missingText(gaps) {

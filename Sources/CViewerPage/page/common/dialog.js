@@ -1,5 +1,5 @@
 // @ts-check
-// Dialogs: labelled by their title, and gone without a trace when they close.
+// Dialogs, labelled by their title and removed when they close.
 
 import { element } from './element.js';
 

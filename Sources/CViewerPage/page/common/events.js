@@ -96,7 +96,7 @@ function connect() {
     };
     made.onerror = () => {
         setOpen(false);
-        // The browser tries again by itself, unless the answer was an error.
+        // The browser reconnects by itself, unless the answer was an error.
         if (made.readyState === EventSource.CLOSED && source === made) {
             source = undefined;
             hasMissed = true;

@@ -73,7 +73,7 @@ export function sessionTime(seconds, digits = 3) {
 }
 
 /**
- * A format in the zone that is shown; a zone that is chosen later is taken from then on.
+ * A format in the zone that is shown; a zone that is chosen later is used from then on.
  * @param {Intl.DateTimeFormatOptions} options
  */
 function formatter(options) {
@@ -116,7 +116,7 @@ export function timeElement(date, format = dateTime) {
 }
 
 /**
- * One thing, or several: `1 gap`, `3 gaps`.
+ * A count with its noun: `1 gap`, `3 gaps`.
  * @param {number} count
  * @param {string} one
  * @param {string} [many]

@@ -1,5 +1,5 @@
 // @ts-check
-// Signs on buttons, drawn: letters for them are not on every computer. A button's label says the same in words.
+// Icons of buttons, drawn because not every computer has characters for them. A button's label has the same meaning as text.
 
 /** Lines, in a box of 24 × 24. */
 const lines = {

@@ -23,7 +23,7 @@ const place = 'tributary.letters';
 const areLettersOn = () => localStorage.getItem(place) !== 'off';
 
 /**
- * Acts on keys until the answer is called. `?` opens the list.
+ * Handles keys until the returned function is called. `?` opens the list.
  * @param {Key[]} keys
  * @returns {() => void}
  */

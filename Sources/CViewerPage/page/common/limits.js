@@ -19,6 +19,6 @@ export const limits = {
     lateSeconds: 5,
     /** A source with older records that are not durable is unsaved. */
     unsavedSeconds: 10,
-    /** Fewer bytes are in transit, and not shown as owed. */
+    /** Fewer bytes than this are in transit, and are not shown as owed. */
     inTransitBytes: 1e7,
 };

@@ -119,7 +119,7 @@ async function lookWhoReads() {
         reader = now;
         if (isOther) await show(true);
     } catch {
-        // The header has said so.
+        // The header shows the error.
     }
 }
 
@@ -147,7 +147,7 @@ addEventListener('tributary:zone', () => {
     void show(true);
 });
 addEventListener('tributary:account', () => void lookWhoReads());
-// A page that the browser keeps for its Back button is empty there, and is read again: the log-in may have ended since.
+// A page that the browser keeps for its Back button is hidden, and is read again when it returns: the log-in may have ended.
 addEventListener('pagehide', ({ persisted }) => { document.body.hidden = persisted; });
 addEventListener('pageshow', ({ persisted }) => {
     if (persisted) location.reload();

@@ -1,5 +1,5 @@
 // @ts-check
-// How a session is called: the name that people gave it, otherwise when it began. Its own name is for addresses and the command line.
+// The displayed name of a session: the one given by a user, otherwise its beginning. The session's ID is for addresses and the command line.
 
 import { address, get } from './api.js';
 import { dateTime } from './format.js';

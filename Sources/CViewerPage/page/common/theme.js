@@ -21,7 +21,7 @@ export function setTheme(theme) {
     applyTheme();
 }
 
-/** Takes the colours that were chosen. */
+/** Applies the chosen colours. */
 export function applyTheme() {
     const sheet = /** @type {HTMLLinkElement} */ (document.getElementById('dark'));
     sheet.media = media[theme()];

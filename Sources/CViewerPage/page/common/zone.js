@@ -43,7 +43,7 @@ export function withZone(address) {
     const url = new URL(address, location.href);
     if (chosen) url.searchParams.set('zone', chosen);
     else url.searchParams.delete('zone');
-    // Commas between sources, and slashes and colons, are no trouble in a query (RFC 3986 §3.4).
+    // Commas between sources, and slashes and colons, are allowed in a query (RFC 3986 §3.4).
     const query = url.search.replaceAll('%2C', ',').replaceAll('%2F', '/').replaceAll('%3A', ':');
     return url.pathname + query + url.hash;
 }
@@ -78,7 +78,7 @@ export function localParts(date) {
 const utcOf = ([year, month, day, hour, minute, second]) => Date.UTC(year, month - 1, day, hour, minute, second);
 
 /**
- * How far the zone is ahead of UTC at an instant, minutes.
+ * The zone's offset from UTC at an instant, minutes.
  * @param {Date} date
  */
 export const offsetMinutes = (date) => Math.round((utcOf(localParts(date)) - Math.floor(date.getTime() / 1000) * 1000) / 60_000);

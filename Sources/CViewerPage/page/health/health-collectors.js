@@ -50,7 +50,7 @@ export class CollectorTable {
     #isAllowed = false;
     #askedAt = -Infinity;
     /**
-     * When the last overview came; null: none has.
+     * Arrival of the last overview; null: none.
      * @type {Date | null}
      */
     #cameAt = null;
@@ -68,18 +68,18 @@ export class CollectorTable {
         this.#isClosed = true;
     }
 
-    /** The right that the site's data needs is that of an operator of all sources. */
+    /** The site's data is for operators of all sources. */
     async #askAccount() {
         try {
             const { role, sources } = await account();
             this.#isAllowed = role === 'operator' && sources === undefined;
         } catch {
-            // The header has said so.
+            // The header shows the error.
         }
     }
 
     /**
-     * Asks for the site when it is time; called often.
+     * Requests the site's overview when it is due; called often.
      * @param {boolean} isSite
      */
     refresh(isSite) {
@@ -96,7 +96,7 @@ export class CollectorTable {
             this.#cameAt = new Date();
             this.#show(overview);
         } catch (error) {
-            // An overview that was read stays, with its time.
+            // The last overview stays, with its time.
             if (!this.#cameAt) return;
             const isViewer = error instanceof ApiError && error.status === 0;
             setText(this.#note, `${isViewer ? 'The viewer' : 'The site’s database'} does not answer: this is of ${clock(this.#cameAt)}.`);

@@ -1,5 +1,5 @@
 // @ts-check
-// The last hour of a collector, second by second: in steps as the viewer remembers it, and then as it is heard.
+// The last hour of a collector, second by second: in steps, from the viewer's history, and then from each status.
 
 import { get } from './api.js';
 import { listen } from './events.js';
@@ -43,7 +43,7 @@ export class Series {
     put(second, value) {
         // Skipped seconds are unknown, up to the whole hour.
         for (let skipped = Math.max(this.#last + 1, second - capacity + 1); skipped < second; skipped += 1) {
-            // One second alone is the clocks' rounding.
+            // A single skipped second is rounding.
             this.#values[skipped % capacity] = second - this.#last === 2 ? (value ?? NaN) : NaN;
         }
         this.#values[second % capacity] = value ?? NaN;
@@ -133,7 +133,7 @@ export const figures = {
     clockBoundSeconds: { of: (status) => status.clockBoundSeconds, title: 'Clock error', format: (value) => `±${shortTime(value)}`, least: 0.001 },
     spoolBytes: { of: (status) => status.spoolBytes, title: 'Kept on the box', format: bytes, least: 1_000_000 },
     lostSamples: { of: (status) => status.lostSamples, title: 'Lost samples', format: whole, least: 10 },
-    // Without those that were requested.
+    // Gaps that were requested do not count.
     gaps: { of: ({ gaps }) => gaps.reduce((sum, gap) => sum + (gap.cause === 'command' ? 0 : gap.count), 0), format: whole, least: 1 },
 };
 const names = /** @type {FigureName[]} */ (Object.keys(figures));
@@ -206,12 +206,12 @@ export class History {
         return this.second < 0 || this.now - this.second > silence;
     }
 
-    /** No status has come, and the connection for it is too new to say why. */
+    /** No status has come, and the connection is too new to know the reason. */
     get isAwaited() {
         return this.isSilent && this.now - this.#changed < silence;
     }
 
-    /** How much of the hour there is to draw, seconds. */
+    /** The duration to draw, seconds: up to an hour. */
     get span() {
         return [300, 900, 1800].find((span) => span >= this.now - this.#first) ?? capacity;
     }

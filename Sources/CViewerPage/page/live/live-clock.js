@@ -14,7 +14,7 @@ export class SessionClock {
     #best = [];
 
     /**
-     * A fragment was at the collector at a time of the session, and is here now.
+     * Registers a fragment: the session time at which it was at the collector, and its arrival here.
      * @param {number} sessionSeconds
      * @param {number} now
      */
@@ -95,9 +95,9 @@ export class NeedEstimate {
     }
 }
 
-/** The delay changes by so much a second, less than tiles can follow. */
+/** Maximum change of the delay per second: less than tiles can follow. */
 const slew = 0.06;
-/** Where the page paints the pictures, it becomes longer by so much: a media element with pictures could not follow. */
+/** Maximum increase per second if the page paints the pictures: a media element with pictures could not follow. */
 const quickGrowth = 0.5;
 /** Hysteresis, because small changes of the delay are more visible than the delay. Seconds. */
 const slack = 0.02;
@@ -134,7 +134,7 @@ export class SmoothDelay {
 }
 
 /**
- * How much longer a delay becomes in a second. Sound that plays at its time would be ahead of a time that slows down; sound that is late is met.
+ * The maximum increase of a delay per second. Sound that plays at its time would be ahead of a time that slows down; for late sound, the time waits.
  * @param {boolean} arePainted Whether the page paints the pictures.
  * @param {number | null} pictures The delay that they need; null: not known.
  * @param {number | null} sound The delay that the heard sound needs; null: none is heard, or not known.

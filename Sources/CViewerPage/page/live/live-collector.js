@@ -1,5 +1,5 @@
 // @ts-check
-// Which collector of a site a tile's pictures come from, and since when.
+// The collector of a site that a tile's pictures come from, and its changes.
 
 import { clock } from './format.js';
 
@@ -7,7 +7,7 @@ import { clock } from './format.js';
 
 /** A move is shown for this long after it was seen, milliseconds. */
 const memory = 20_000;
-/** A move with a longer time without pictures was at any time in it: the page was hidden, or had no connection. Milliseconds. */
+/** After a longer time without pictures, the time of the move is unknown: the page was hidden, or had no connection. Milliseconds. */
 const longestPause = 15_000;
 
 /**

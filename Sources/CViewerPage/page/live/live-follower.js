@@ -8,14 +8,14 @@ import { keepRuns, keepTracks } from './movie-tracks.js';
 
 /** A source that comes later than this does not hold back the others, seconds. */
 export const latest = 3;
-/** Farther away than this it jumps instead of hurrying. */
+/** Beyond this distance it jumps instead of changing its rate. */
 const farAway = 0.35;
 /** Browsers stall shortly before the end of the buffer; the margin grows with each stall. */
 const shortestMargin = 0.05;
 const longestMargin = 0.4;
 /** Maximum correction of the rate: a quarter is not visible for half a second, a twentieth not audible. */
 const mostCorrection = { video: 0.25, audio: 0.04 };
-/** After a failure it begins anew, not more often than that. Seconds. */
+/** Minimum time between two restarts after failures, seconds. */
 const pause = 2;
 
 export class Follower {
@@ -41,7 +41,7 @@ export class Follower {
     #isWaitingForKeyframe = true;
     /** Only keyframes are decoded, to spare the computer. */
     isReduced = false;
-    /** How far the picture is from where it should be, seconds. */
+    /** Difference of the shown from the wanted time, seconds. */
     error = 0;
     /** Why it cannot be shown; empty: it can. */
     trouble = '';

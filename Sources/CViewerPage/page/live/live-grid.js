@@ -61,7 +61,7 @@ export function spotlight(count, large, width, height) {
     if (others === 0) return { boxes: [{ left: 0, top: 0, width, height }], height };
     const isWide = width / height > aspect * 0.9;
     const along = isWide ? height : width;
-    // As few lines as leave tiles large enough to see something.
+    // The smallest number of lines whose tiles are large enough.
     let [lines, w, h] = [0, 0, 0];
     do {
         lines += 1;

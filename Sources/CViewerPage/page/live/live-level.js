@@ -1,5 +1,5 @@
 // @ts-check
-// How loud a source without pictures is: its sound, decoded (WebCodecs) at the time of the other tiles, and not heard.
+// The sound level of a source without pictures: its sound is decoded (WebCodecs) at the time of the other tiles, and not played.
 
 import { codecsOf } from './codecs.js';
 import { LevelBar, peakLevel } from './level-bar.js';
@@ -7,11 +7,11 @@ import { pictures } from './live-samples.js';
 import { keepTracks } from './movie-tracks.js';
 import { canDecodeSound, soundTrack } from './sound-track.js';
 
-/** Levels that are kept until their time has come. */
+/** Limit of levels that wait for their time. */
 const mostLevels = 600;
 /** An older level is outdated, seconds. */
 const stale = 1;
-/** Packets that wait in the decoder. */
+/** Limit of packets in the decoder. */
 const mostDecoding = 50;
 
 export class LevelMeter {
@@ -38,7 +38,7 @@ export class LevelMeter {
     }
 
     /**
-     * The source begins. Of one with pictures, nothing is decoded.
+     * The source begins. Sound of a source with pictures is not decoded.
      * @param {import('./live-frames.js').FrameHeader} header
      * @param {Uint8Array} body
      */

@@ -1,19 +1,19 @@
 // @ts-check
 // Load reduction if the computer cannot decode everything: small tiles show keyframes only, instead of all tiles stalling.
 
-/** How often the strain is looked at, seconds. */
+/** Interval of checks for overload, seconds. */
 export const looking = 1;
-/** So many looks in a row have to be strained before something is given up. */
+/** Consecutive checks with overload before the load is reduced. */
 const patience = 3;
 /** Checks until a reduction takes effect, because decoder queues are processed first. */
 const working = 4;
-/** Time without overload until more is tried again; doubled after each failure, as which an overload counts that comes soon after. Seconds. */
+/** Time without overload until the load is increased again, seconds. It is doubled if an overload follows soon. */
 const firstTrial = 4;
 const longestTrial = 600;
 const soon = 20;
 /** A tile that drops more of its pictures does not keep up. */
 const mostDropped = 0.25;
-/** As many tiles have to be strained: one alone has a trouble of its own. */
+/** Fraction of the tiles that has to be overloaded: the cause of a single one is its source. */
 const mostStrained = 1 / 3;
 
 /** Level 0: everything is decoded; 1: half of the small tiles show keyframes only; 2: all small tiles do. */

@@ -37,7 +37,7 @@ export class WallPages {
         return this.#size === null ? 1 : Math.max(1, Math.ceil(this.#names.length / this.#size));
     }
 
-    /** Whether turning by itself can be asked for. */
+    /** Whether automatic turning is possible. */
     get canTurn() {
         return this.#period !== null && this.count > 1;
     }
@@ -53,7 +53,7 @@ export class WallPages {
     }
 
     /**
-     * Turns, by so many pages.
+     * Turns by a number of pages.
      * @param {number} pages
      * @param {number} now Milliseconds.
      */

@@ -1,5 +1,5 @@
 // @ts-check
-// The pictures of a source, live, decoded by us (WebCodecs) and painted when their time has come.
+// The pictures of a source, live, decoded here (WebCodecs) and painted when their time has come.
 //
 // A `<video>` of Chromium shows pictures in a rhythm of the screen's, up to half a picture too early or too late, so that two in step are up to a
 // whole picture apart for minutes (measured). Here every tile is painted at the same refresh with the picture of the same instant; or, where
@@ -12,16 +12,16 @@ import { pictures, pictureTrack, upright } from './live-samples.js';
 import { needOf, PictureDistance } from './live-step.js';
 import { keepTracks } from './movie-tracks.js';
 
-/** So much before its time a picture is decoded, seconds: decoded pictures are large. */
+/** Pictures are decoded at most this long before their time, seconds: decoded pictures are large. */
 const ahead = 0.3;
-/** As many wait for the decoder, and in it. */
+/** Limit of pictures that wait for the decoder, and in it. */
 const mostWaiting = 2000;
 const mostDecoding = 12;
 /** Limit of pictures in the decoder if the computer is too slow: they are all decoded, however late. */
 const fewDecoding = 3;
 /** A later picture counts as behind, seconds. */
 const behind = 0.25;
-/** Decoded pictures that wait for their time. */
+/** Limit of decoded pictures that wait for their time. */
 const mostDecoded = 30;
 /** Limit of pictures with a known arrival: more than the decoder queues. */
 const mostSent = 100;
@@ -29,7 +29,7 @@ const mostSent = 100;
 const covered = 0.9;
 /** Window of the delay, seconds: it returns as soon after an overload. */
 const life = 4;
-/** After a failure it begins anew, not more often than that. Seconds. */
+/** Minimum time between two restarts after failures, seconds. */
 const pause = 2;
 /** Failures until the decoder is given up, and the largest time between two of them, seconds. */
 const mostFailures = 3;
@@ -71,7 +71,7 @@ export class Painter {
     isReduced = false;
     /** Whether each picture is shown as soon as it is decoded, and not at its time. */
     isHurried = false;
-    /** How far the picture is from where it should be, seconds. */
+    /** Difference of the shown from the wanted time, seconds. */
     error = 0;
     /**
      * Session time of the picture that is shown.
@@ -93,7 +93,7 @@ export class Painter {
      * @type {number | null}
      */
     #until = null;
-    /** Pictures that were shown, and that were not because they came too late. */
+    /** Numbers of shown pictures, and of those dropped because they were too late. */
     painted = 0;
     dropped = 0;
     /** Dropped pictures that were not decoded, because the computer is too slow for all. */
@@ -157,7 +157,7 @@ export class Painter {
     }
 
     /**
-     * Not every browser says by its error that it does not know the codec.
+     * Asks whether the codec is supported: not every browser reports that as an error of the decoder.
      * @param {VideoDecoderConfig} configuration
      */
     async #ask(configuration) {

@@ -6,7 +6,7 @@ import { hasPictures } from './playback-coverage.js';
 
 /** Usually a live picture arrives within this time, and no request is needed. Milliseconds. */
 const patience = 120;
-/** A larger one would take the viewer longer than the keyframe. */
+/** Width of the picture, pixels: a larger one would come after the keyframe. */
 const width = 640;
 /** One request serves all tiles that start within this time, milliseconds. */
 const together = 1000;
@@ -46,7 +46,7 @@ export async function recordedPicture(session, source, signal) {
         if (!signal.aborted && Number.isFinite(at)) return { image, at };
         image.close();
     } catch {
-        // Nothing of it can be read yet, or the viewer is busy: the live picture comes all the same.
+        // No picture can be read yet, or the viewer is busy: the live picture follows anyway.
     }
     return undefined;
 }

@@ -1,5 +1,5 @@
 // @ts-check
-// The pictures of a tile whose source has a preview: which come, which are wanted, and which are shown until the others can be.
+// The pictures of a tile whose source has a preview: the renditions that arrive, the wanted one, and the one that is shown until then.
 
 /** @typedef {import('./renditions.js').Rendition} Rendition */
 
@@ -10,14 +10,14 @@ const mostBack = 0.2;
 /** A rendition whose pictures stay older than those of the shown one is switched to after this long, milliseconds. */
 const longestWait = 4000;
 
-/** What has come of one rendition. */
+/** Data received of one rendition. */
 class Received {
     /**
      * The initialization frame.
      * @type {import('./live-frames.js').Frame | undefined}
      */
     begin;
-    /** When media came last; 0: none has. */
+    /** Arrival of the last media; 0: none. */
     heard = 0;
     /** The source has gone. */
     isGone = false;
@@ -32,7 +32,7 @@ export class LiveRenditions {
      */
     shown;
     /**
-     * What suits the tile.
+     * The rendition for the tile's size.
      * @type {Rendition}
      */
     target = 'preview';
@@ -66,7 +66,7 @@ export class LiveRenditions {
     }
 
     /**
-     * The one to show as soon as it can be.
+     * The rendition to show as soon as possible.
      * @returns {Rendition}
      */
     get wanted() {
@@ -86,12 +86,12 @@ export class LiveRenditions {
         return this.shown !== 'preview' && this.hasPreview && !this.#received.preview.trouble;
     }
 
-    /** The initialization frame of what is shown. */
+    /** The initialization frame of the shown rendition. */
     get begin() {
         return this.shown && this.#received[this.shown].begin;
     }
 
-    /** Whether all that may be shown has gone. */
+    /** Whether every rendition that may be shown has ended. */
     get isGone() {
         const { main, preview } = this.#received;
         return this.shown === 'preview' ? preview.isGone && (main.isGone || main.heard === 0) : main.isGone && !this.hasPreview;
@@ -111,8 +111,8 @@ export class LiveRenditions {
     }
 
     /**
-     * Whether a switch at a keyframe would go back in time: what a collector has kept of an unwatched source is old, and newer
-     * pictures follow soon.
+     * Whether a switch at a keyframe would go back in time: a collector's last pictures of an unwatched source are old,
+     * and newer ones follow soon.
      * @param {Received} own
      * @param {number} keyframe Session time, seconds.
      * @param {number | null} at

@@ -4,7 +4,7 @@
 import { element } from './element.js';
 import { Follower } from './live-follower.js';
 
-/** Lowest rate of the time that it follows: a lower one would be heard. */
+/** Lowest rate of the time that it follows: a lower one would be audible. */
 const lowestRate = 0.94;
 
 export class LiveSound {
@@ -22,7 +22,7 @@ export class LiveSound {
         this.name = name;
         this.#follower = new Follower(this.media, 'audio', now);
         if (begin) this.take(begin);
-        // Within the click: later, some browsers would not let it be heard.
+        // Within the click: some browsers do not permit sound later.
         this.media.play().catch(() => {});
     }
 

@@ -31,7 +31,7 @@ export class CommonTime {
             if (behind === 0) this.#late.delete(name);
             const since = this.#late.get(name) ?? now;
             if (behind > 0) this.#late.set(name, since);
-            // The pictures of all come one after the other where the page has stood still: then no tile has been late for long.
+            // After the page was suspended, the pictures of all tiles arrive one after the other: then no tile is late for long.
             if (behind > longestWait && now - since >= longestWait) this.#alone.add(name);
             else if (until >= this.#shown || behind === 0) this.#alone.delete(name);
             if (!this.#alone.has(name)) time = Math.min(time, until - before);

@@ -7,7 +7,7 @@ import { foldButton } from './toolbar-fold.js';
 
 /** Delays that can be chosen, seconds. */
 const delays = [0.3, 0.5, 1, 2, 5, 10];
-/** What tiles of sources with a preview show. */
+/** Renditions that tiles of sources with a preview can show. */
 const qualities = { size: 'by size', preview: 'previews', main: 'full size' };
 
 /**

@@ -16,9 +16,9 @@ import { renditionFor } from './renditions.js';
 /** How often tiles are kept in step, and how often their texts are renewed, milliseconds. */
 const stepping = 100;
 const drawing = 500;
-/** Until something is known, seconds. */
+/** The delay until the required one is known, seconds. */
 const firstDelay = 0.4;
-/** A delay that is much too long becomes shorter by so much a second, where nothing is heard. */
+/** Decrease per second of a delay that is much too long, without audible sound. */
 const hurried = 0.2;
 
 /** @typedef {'step' | 'fastest'} Mode */
@@ -63,7 +63,7 @@ export class LiveWall {
     #wanted = new RunningTime();
     #common = new CommonTime();
     /**
-     * In the mode `fastest`, each has its own.
+     * In the mode `fastest`, each tile has a time of its own.
      * @type {Map<string, SmoothDelay>}
      */
     #delays = new Map();

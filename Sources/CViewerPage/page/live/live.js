@@ -21,11 +21,11 @@ import { say, setTitle } from './shell.js';
 
 /** The collector's status is sent once a second; without it for this long, the collector is unreachable. Milliseconds. */
 const patience = 5000;
-/** Maximum wait for the first status, which says which sources have previews. Milliseconds. */
+/** Maximum wait for the first status, which states the sources that have previews. Milliseconds. */
 const statusPatience = 1500;
-/** Tiles that change size one after the other change what is received once, milliseconds. */
+/** Changes of tiles' sizes within this time change the received renditions once, milliseconds. */
 const settling = 150;
-/** As many names may be in an address; with more, everything is received. */
+/** Limit of names in an address; with more, everything is received. */
 const mostNames = 256;
 
 /** @type {import('./main.js').Open} */
@@ -163,7 +163,7 @@ class LivePage {
         try {
             if ((await account()).role !== 'operator' || this.#isClosed) return;
         } catch {
-            // The header has said so.
+            // The header shows the error.
             return;
         }
         this.#wall.setCommand(openCommands);
@@ -200,7 +200,7 @@ class LivePage {
         }, settling);
     }
 
-    /** What the tiles need: the preview of each source, or the source itself. Undefined: all. */
+    /** The renditions that the tiles need: the preview of each source, or the source itself. Undefined: all. */
     get #received() {
         const previews = previewsOf(this.#status?.sources ?? []);
         const tiles = [...this.#wall.tiles.keys()];
@@ -301,7 +301,7 @@ class LivePage {
         return this.#wall.mode === 'step' ? this.#wall.at : this.#wall.now();
     }
 
-    /** Says in the middle why there are no pictures. */
+    /** Shows in the middle why there are no pictures. */
     #explain() {
         const tiles = [...this.#wall.tiles.values()];
         const isEmpty = !tiles.some((tile) => tile.at !== null);
@@ -379,7 +379,7 @@ class LivePage {
         else say(isHeard ? `${name} is heard.` : 'Nothing is heard.');
     }
 
-    /** Marks the instant that is shown; of the tile that has the focus, where one has. */
+    /** Marks the shown instant: that of the tile with the focus, if there is one. */
     async #mark() {
         const { focused } = this.#wall;
         const tile = focused === undefined ? [...this.#wall.tiles.values()].find(({ session }) => session) : this.#wall.tiles.get(focused);

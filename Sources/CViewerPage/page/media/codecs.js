@@ -1,5 +1,5 @@
 // @ts-check
-// What depends on the codec of a track: the content of its sample entry (ISO/IEC 14496-15 §5.4 and §8.4, 14496-14 §6.7), and its name in MIME
+// Codec-specific properties of a track: the content of its sample entry (ISO/IEC 14496-15 §5.4 and §8.4, 14496-14 §6.7), and its name in MIME
 // types (RFC 6381 §3.3).
 
 import { find } from './boxes.js';

@@ -1,5 +1,5 @@
 // @ts-check
-// A bar that shows how loud a source is, and its level in words.
+// A bar that shows the sound level of a source, and the level as text.
 
 import { element, setText } from './element.js';
 

@@ -4,9 +4,9 @@
 
 import { element, setText } from './element.js';
 
-/** Largest: a pixel of the picture is as large as a letter. */
+/** Maximum zoom: a pixel of the picture is as large as a letter. */
 const most = 16;
-/** A step of the keys, and how much a wheel's line zooms. */
+/** Zoom factors of a key press, and of a line of the wheel. */
 const step = 1.5;
 const wheelFactor = 1.0015;
 /** A pointer that moved less than this has clicked, CSS pixels. */
@@ -87,7 +87,7 @@ export class PictureZoom {
         this.picture.style.transform = isWhole ? ''
             : `translate(${(0.5 - this.x * this.scale) * 100}%, ${(0.5 - this.y * this.scale) * 100}%) scale(${this.scale})`;
         this.frame.classList.toggle('zoomed', !isWhole);
-        // The button that goes does not take the focus along.
+        // Keeps the focus when the button is removed.
         if (isWhole && document.activeElement === this.whole) /** @type {HTMLElement | null} */ (this.frame.querySelector('button:not(.whole)'))?.focus();
         this.whole.hidden = isWhole;
         const text = `${this.scale.toFixed(1)}×`;
@@ -147,7 +147,7 @@ export class PictureZoom {
 }
 
 /**
- * The keys of the picture that is meant.
+ * The keys of the selected picture.
  * @param {() => PictureZoom | undefined} meant
  * @returns {import('./keys.js').Key[]}
  */

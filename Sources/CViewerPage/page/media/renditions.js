@@ -1,5 +1,5 @@
 // @ts-check
-// Which pictures of a source a tile shows: its own, or those of its preview, which has fewer pixels (the source `NAME.preview`).
+// The rendition of a source that a tile shows: its own pictures, or those of its preview, which has fewer pixels (the source `NAME.preview`).
 
 /** @typedef {'main' | 'preview'} Rendition */
 
@@ -8,13 +8,13 @@
  * @typedef {'size' | Rendition} Quality
  */
 
-/** Width of a preview's pictures until some have come, pixels. */
+/** Assumed width of a preview's pictures until the first arrives, pixels. */
 const usualWidth = 640;
-/** So far a preview is enlarged before the pictures of the source are shown instead. */
+/** Maximum enlargement of a preview: beyond it, the pictures of the source are shown. */
 const mostEnlarged = 1.5;
 
 /**
- * What suits a tile.
+ * The rendition for a tile.
  * @param {Quality} quality
  * @param {number} width Of the tile, CSS pixels; of an enlarged picture, as wide as all of it would be.
  * @param {number} [previewWidth] Of the preview's pictures, pixels.

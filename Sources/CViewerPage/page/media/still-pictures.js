@@ -4,9 +4,9 @@
 import { request } from './api.js';
 import { element } from './element.js';
 
-/** From one picture to the next, milliseconds. */
+/** Interval of pictures, milliseconds. */
 const pause = 2000;
-/** A larger one takes the viewer longer. */
+/** Maximum width of a picture, pixels: a larger one takes the viewer longer. */
 const width = 640;
 
 export class StillPictures {
@@ -49,7 +49,7 @@ export class StillPictures {
             this.#image.hidden = false;
             if (before) URL.revokeObjectURL(before);
         } catch {
-            // Nothing of it is recorded yet, or the viewer is busy: the next one comes.
+            // Nothing is recorded yet, or the viewer is busy: the next picture is requested later.
         } finally {
             this.#isLoading = false;
         }

@@ -24,9 +24,9 @@ import { say } from './shell.js';
  * @property {string} [file]
  */
 
-/** Jobs are asked for so often, in case no event comes; milliseconds. */
+/** Polling interval of jobs, in case no event comes, milliseconds. */
 const period = 2000;
-/** Points that move are not asked about, milliseconds. */
+/** Requests wait until the points have not moved for this long, milliseconds. */
 const settle = 500;
 /** Exact sizes need all fragment headers: for a longer clip, the size is estimated from the sources' rates. Seconds. */
 const longestExact = 3600;
@@ -82,7 +82,7 @@ export class ExportPanel {
         account().then((known) => {
             this.linking.hidden = known.needsLogIn && !known.name;
             this.hasAccounts = known.needsLogIn;
-            // Without accounts, an address is all that a link is: it does not expire.
+            // Without accounts, a link is an address without a signature, and does not expire.
             this.lifetime.hidden = !known.needsLogIn;
             this.works.hidden = !known.needsLogIn;
         }, () => {});
@@ -144,7 +144,7 @@ export class ExportPanel {
         return layout === 'passthrough' ? [name] : this.place().sources;
     }
 
-    /** Says how large it will be. */
+    /** Shows the expected size. */
     #tellSize() {
         const { markIn, markOut, extent, sizes } = this.place();
         const isGrid = this.what.value === 'grid';

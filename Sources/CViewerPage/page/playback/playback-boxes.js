@@ -196,10 +196,10 @@ function readFragment(view, head, track, samples) {
  * @param {DataView} view
  * @param {Box} run `trun` (§8.8.8)
  * @param {Track} track
- * @param {number} ticks When its first sample is decoded.
- * @param {number} usual Duration of samples that say none.
+ * @param {number} ticks Decoding time of its first sample.
+ * @param {number} usual Duration of samples without one.
  * @param {{ start: number, end: number }[]} samples
- * @returns {number} When the next run begins.
+ * @returns {number} Decoding time of the next run.
  */
 function readRun(view, run, track, ticks, usual, samples) {
     const isSigned = isWide(view, run);
@@ -227,7 +227,7 @@ function readRun(view, run, track, ticks, usual, samples) {
 }
 
 /**
- * Where the file's timeline begins and how exact its times are, as the fragment's record says.
+ * The start of the file's timeline and the bounds of its times, from the fragment's record.
  * @param {DataView} view
  * @param {Box} head `moof`
  */

@@ -3,7 +3,7 @@
 
 import { address, get } from './api.js';
 
-/** Sources that begin within so many seconds begin together. */
+/** Sources that begin within this time begin together, seconds. */
 const together = 2;
 
 /**
@@ -79,7 +79,7 @@ export const mainLanes = (lanes) => lanes.filter(({ previewOf }) => previewOf ==
 export const previewLanes = (lanes) => new Map(lanes.flatMap((lane) => (lane.previewOf === undefined ? [] : [[lane.previewOf, lane]])));
 
 /**
- * From the first to the last that is recorded of some sources.
+ * The range from the first to the last recorded sample of some sources.
  * @param {Lane[]} lanes
  */
 export function extent(lanes) {
@@ -93,7 +93,7 @@ export function extent(lanes) {
 }
 
 /**
- * Where the next gap begins, or the one before.
+ * The beginning of the next or previous gap.
  * @param {Lane[]} lanes
  * @param {number} time
  * @param {1 | -1} direction
@@ -113,7 +113,7 @@ export function nextGap(lanes, time, direction) {
 }
 
 /**
- * Where playing begins: when all sources that begin together have begun.
+ * The start of playback: when all sources that begin together have begun.
  * @param {Lane[]} lanes
  */
 export function beginning(lanes) {
@@ -124,7 +124,7 @@ export function beginning(lanes) {
 }
 
 /**
- * What an archive that is not read has at a time.
+ * The records that unread archives hold at a time.
  * @param {Lane} lane
  * @param {number} time
  */

@@ -1,13 +1,13 @@
 // @ts-check
 // Makes a media element follow the clock: by small corrections of its speed, or by a jump when it is far away.
 
-/** Correction at most, as a part of the speed. */
+/** Maximum correction, as a fraction of the speed. */
 const strongest = 0.1;
-/** An error of a second is corrected by so much, before the limit. */
+/** Correction for an error of one second, before the limit. */
 const steepness = 2;
 /** Smaller deviations are invisible, seconds at normal speed. */
 const still = 0.004;
-/** Farther than this it jumps, seconds at normal speed. */
+/** Beyond this distance it jumps, seconds at normal speed. */
 const far = 0.3;
 /** Duration of a seek while the clock runs, seconds. */
 const jumpSeconds = 0.04;
@@ -23,7 +23,7 @@ export const playable = { least: 0.0625, most: 16 };
  * @returns {boolean} It had to jump.
  */
 export function follow(element, time, rate, tolerance = still) {
-    // To play on at its end would begin at 0 again.
+    // Playing at its end would begin at 0 again.
     if (element.seeking || (element.ended && time > element.currentTime - far)) return false;
     const speed = Math.max(1, rate);
     const error = time - element.currentTime;

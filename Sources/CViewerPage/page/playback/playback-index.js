@@ -33,7 +33,7 @@ export class MediaIndex {
         this.isRead = false;
         /** Nothing will be added. */
         this.isComplete = false;
-        /** Why it could not be read the last time, in words. */
+        /** Why the last reading failed, as text. */
         this.failure = '';
         /** @type {Promise<void> | undefined} */
         this.reading = undefined;
@@ -95,12 +95,12 @@ export class MediaIndex {
         this.segments = segments;
     }
 
-    /** Where the first segment begins; undefined: there is none. */
+    /** Start of the first segment; undefined: there is none. */
     get start() {
         return this.segments[0]?.start;
     }
 
-    /** Where the last segment ends. */
+    /** End of the last segment. */
     get end() {
         return this.segments.at(-1)?.end;
     }

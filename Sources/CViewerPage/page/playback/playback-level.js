@@ -1,5 +1,5 @@
 // @ts-check
-// How loud a recorded source without pictures is at the time that is shown: its sound, decoded (WebCodecs), and not heard.
+// The sound level of a recorded source without pictures at the shown time: its sound is decoded (WebCodecs), and not played.
 
 import { request } from './api.js';
 import { LevelBar, peakLevel } from './level-bar.js';
@@ -26,7 +26,7 @@ const pause = 2000;
 /** @typedef {{ time: number, level: number }[]} Levels Of a segment, dBFS, in the order of their session times. */
 
 export class PlaybackLevel {
-    /** @type {Map<string, Levels>} By segment, the one that was shown last at the end. */
+    /** @type {Map<string, Levels>} By segment, the last shown one at the end. */
     #known = new Map();
     #abort = new AbortController();
     #isLoading = false;

@@ -1,5 +1,5 @@
 // @ts-check
-// Marks: instants that people want to find again, as a list. Operators make and remove them.
+// Marked instants, as a list. Operators add and remove marks.
 
 import { account, address, ApiError, get, post, remove } from './api.js';
 import { button, element } from './element.js';
@@ -63,7 +63,7 @@ export class MarkPanel {
      * @param {1 | -1} direction
      */
     next(now, direction) {
-        // Where a seek has brought us is not the next one.
+        // The mark at the present position is not the next one.
         const beyond = this.marks.filter(({ atSeconds }) => (atSeconds - now) * direction > 0.002);
         return direction > 0 ? beyond[0] : beyond[beyond.length - 1];
     }
@@ -99,7 +99,7 @@ export class MarkPanel {
     }
 
     /**
-     * Makes a mark again that was removed.
+     * Restores a removed mark.
      * @param {Mark} mark
      */
     async #restore({ atSeconds, text, source }) {

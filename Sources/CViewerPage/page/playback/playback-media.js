@@ -88,9 +88,9 @@ export class TrackMedia {
         this.base = base;
         this.samples = new SampleTable(index);
         this.capacity = Math.min(usualBytes, totalBytes / tracks);
-        /** Called when something that was waited for may be there. */
+        /** Called when awaited media may have arrived. */
         this.changed = () => {};
-        /** Why nothing comes, in words. */
+        /** Why no media arrives, as text. */
         this.failure = '';
         /** No file that was read has a track of this kind. */
         this.hasNoTrack = false;
@@ -100,7 +100,7 @@ export class TrackMedia {
         this.appended = new Map();
         /** @type {Set<string>} Segments that this browser cannot decode, which are neither fetched nor waited for again. */
         this.broken = new Set();
-        /** @type {Map<string, number>} When a decoder has given up, by the segment that it was in. */
+        /** @type {Map<string, number>} Times of decoder failures, by segment. */
         this.suspected = new Map();
         /** The segment that is being appended. */
         this.appending = '';
@@ -122,7 +122,7 @@ export class TrackMedia {
         this.url = '';
         /** @type {Promise<unknown>} */
         this.isOpen = Promise.resolve();
-        /** The decoder has given up and closed the source. */
+        /** The decoder has failed and closed the source. */
         this.isSpent = false;
         element.addEventListener('error', this.#mediaError);
         this.#open();
@@ -183,7 +183,7 @@ export class TrackMedia {
         if (loading) {
             const segment = this.index.segments[loading.number];
             const isFar = segment && (segment.end < time - 2 * ahead || segment.start > time + 4 * ahead);
-            // Fetches for other times only cause delay. The adjacent segment is wanted however far it is.
+            // Fetches for other times only cause delay. The adjacent segment is needed at any distance.
             if (isFar && !this.wanted().includes(loading.number)) loading.abort.abort();
         }
         void this.#pump();
@@ -245,7 +245,7 @@ export class TrackMedia {
         const reach = Math.max(1, Math.abs(this.speed)) * ahead;
         if (this.speed >= 0) {
             for (let number = here + 1; number < segments.length; number += 1) {
-                // The next one always: a step may go there, over a gap.
+                // The next segment is always fetched: a step may go there, over a gap.
                 if (number > here + 1 && segments[number].start > this.time + reach) break;
                 numbers.push(number);
             }
@@ -447,7 +447,7 @@ export class TrackMedia {
             };
             buffer.addEventListener('updateend', end);
             buffer.addEventListener('error', fail);
-            // With the element's source, the buffer may go without a word.
+            // The buffer may be removed with the element's source, without an event.
             this.element.addEventListener('error', fail);
             try {
                 act();

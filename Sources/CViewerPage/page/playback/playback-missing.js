@@ -56,7 +56,7 @@ export class MissingPanel {
                 const names = new Set(part.lanes.map((lane) => lane.source));
                 if (waiting === this.settling) this.#draw({ ...part, lanes: lanes.filter((lane) => names.has(lane.source)) });
             } catch {
-                // The list stays as it is.
+                // The list is not changed.
             }
         }, settle);
     }

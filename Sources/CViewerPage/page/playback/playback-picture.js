@@ -7,7 +7,7 @@ import { TrackMedia } from './playback-media.js';
 
 /** Minimum length of a gap between pictures; seconds. */
 export const gap = 0.25;
-/** A source that jumps so often within `window` shows single pictures for a while, milliseconds. */
+/** After this number of jumps within `window`, a source shows single pictures for `rest`; milliseconds. */
 const giving = { jumps: 3, window: 4000, rest: 6000 };
 
 export class PlaybackPicture {

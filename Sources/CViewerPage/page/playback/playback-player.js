@@ -9,7 +9,7 @@ import { PlaybackTile } from './playback-tile.js';
 
 /** @typedef {import('./playback-coverage.js').Lane} Lane */
 
-/** How often everything is put in step, milliseconds. */
+/** Interval of synchronisation, milliseconds. */
 const beat = 50;
 /** Maximum wait for sources without media; milliseconds. */
 const patience = 8000;
@@ -78,12 +78,12 @@ export class PlaybackPlayer {
         this.waitingFor = [];
         this.heldSince = 0;
         this.startedAt = 0;
-        /** When the clock was released last; 0: pictures and clock have met since. */
+        /** Last release of the clock; 0: pictures and clock have been synchronous since. */
         this.releasedAt = 0;
         this.readAt = 0;
         this.isScheduled = false;
         this.isClosed = false;
-        /** Called after everything was put in step. */
+        /** Called after each synchronisation. */
         this.changed = () => {};
         /** @type {Set<() => void>} Woken by the next beat. */
         this.sleepers = new Set();
@@ -264,7 +264,7 @@ export class PlaybackPlayer {
     }
 
     /**
-     * One picture on or back.
+     * Steps one picture forward or back.
      * @param {1 | -1} direction
      */
     async step(direction) {
@@ -303,7 +303,7 @@ export class PlaybackPlayer {
         });
     }
 
-    /** Puts everything in step. */
+    /** Synchronises the pictures with the clock. */
     beat() {
         const { clock } = this;
         this.#open();
@@ -350,7 +350,7 @@ export class PlaybackPlayer {
         }
     }
 
-    /** Holds the clock while something that is to be shown has not been fetched. */
+    /** Holds the clock while media for its time has not been fetched. */
     #wait() {
         const { clock } = this;
         const time = performance.now();

@@ -32,7 +32,7 @@ export class SampleTable {
     }
 
     /**
-     * How many of a list begin at or before a time.
+     * The number of starts at or before a time.
      * @param {ArrayLike<number>} starts
      * @param {number} time
      */
@@ -47,7 +47,7 @@ export class SampleTable {
     }
 
     /**
-     * The sample that is shown at a time. Undefined: its segment has not been read (`missing` says which); null: none has begun.
+     * The sample that is shown at a time. Undefined: its segment has not been read (see `missing`); null: none has begun.
      * @param {number} time
      * @returns {Sample | null | undefined}
      */
@@ -113,7 +113,7 @@ export class SampleTable {
     }
 
     /**
-     * How exact a time of this source is, seconds; null: nothing that was read says so.
+     * Error bound of a time of this source, seconds; null: not in the segments read so far.
      * @param {number} time
      */
     bound(time) {

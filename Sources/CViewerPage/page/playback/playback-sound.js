@@ -6,7 +6,7 @@ import { TrackMedia } from './playback-media.js';
 
 /** Playback speeds at which sound is understandable. */
 const audible = { least: 0.5, most: 2 };
-/** Less than lips show, and every correction is to be heard; seconds. */
+/** Tolerated error, seconds: smaller than visible between lips and sound, while a correction would be audible. */
 const tolerance = 0.05;
 
 export class PlaybackSound {

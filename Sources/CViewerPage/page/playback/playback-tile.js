@@ -1,5 +1,5 @@
 // @ts-check
-// One source: its picture at the clock's time, and in words why there is none.
+// One source: its picture at the clock's time, or the reason why there is none.
 
 import { address } from './api.js';
 import { causeBeginning, isOnPurpose } from './causes.js';
@@ -19,7 +19,7 @@ const patience = 400;
 /** After this time without an index, a still picture of this width is shown; milliseconds. */
 const stillPatience = 250;
 const stillWidth = 640;
-/** How often the size of a tile is looked at, milliseconds. */
+/** Interval at which the size of a tile is checked, milliseconds. */
 const looking = 300;
 
 /** @typedef {import('./renditions.js').Rendition} Rendition */
@@ -41,19 +41,19 @@ export class PlaybackTile {
         this.main = index;
         this.preview = preview;
         /**
-         * Which pictures are shown.
+         * The shown rendition.
          * @type {Rendition}
          */
         this.rendition = preview && count > 1 ? 'preview' : 'main';
         this.picture = this.#made(this.rendition);
         this.picture.video.dataset.source = name;
         /**
-         * The other pictures, until they can be shown.
+         * The other rendition, until it can be shown.
          * @type {PlaybackPicture | undefined}
          */
         this.next = undefined;
         /**
-         * What suits its size.
+         * The rendition for its size.
          * @type {Rendition}
          */
         this.target = this.rendition;
@@ -149,7 +149,7 @@ export class PlaybackTile {
     }
 
     /**
-     * Chooses what is shown, and shows it as soon as it has the picture of the time.
+     * Chooses the rendition, and shows it as soon as it has the picture of the time.
      * @param {number} time
      * @param {number} rate
      * @param {boolean} isRunning
@@ -269,7 +269,7 @@ export class PlaybackTile {
      * @param {boolean} isThere
      * @param {boolean} isGap
      * @param {Lane | undefined} lane
-     * @returns {[string, string]} A word for programs, and words for people.
+     * @returns {[string, string]} A state for programs, and a text for users.
      */
     #words(time, sample, isThere, isGap, lane) {
         const { media } = this;
@@ -283,7 +283,7 @@ export class PlaybackTile {
         }
         const missing = lane?.missing.find((gap) => gap.track !== 'audio'
             && gap.startSeconds <= time && time < gap.endSeconds && gap.endSeconds - gap.startSeconds > 0.001);
-        // The picture before a gap may say that it lasts until the next one.
+        // The duration of the picture before a gap may extend to the next one.
         if (missing && (isGap || !sample || time >= sample.end - 1e-5 || sample.start < missing.startSeconds)) {
             const count = isOnPurpose(missing) ? '' : missing.samples > 0 ? `: ${counted(missing.samples, 'sample')} missing` : ': pictures are missing';
             const isBack = lane?.recorded.some(({ startSeconds, endSeconds }) => startSeconds <= missing.endSeconds + gap && endSeconds > missing.endSeconds);

@@ -22,7 +22,7 @@ import { say, setTitle } from './shell.js';
 import { Timeline } from './timeline.js';
 import { gapWords } from './timeline-hover.js';
 
-/** Sources that are shown when the address names none. */
+/** Number of sources that are shown if the address names none. */
 const usualSources = 9;
 /** Newer pictures of the wall may not be recorded yet; seconds. */
 const justNow = 20;
@@ -221,7 +221,7 @@ class PlaybackPage {
         this.#setReference(names.includes(player.referenceName) ? player.referenceName : (names[0] ?? ''));
     }
 
-    /** As many columns as make the pictures largest. */
+    /** The number of columns with the largest pictures. */
     #arrange() {
         const count = Math.max(1, this.player.tiles.length);
         const [width, height] = [innerWidth - 28, innerHeight - aroundTiles - this.timeline.height];

@@ -7,12 +7,12 @@ import { clock, clockMinutes } from './format.js';
 import { navigate } from './main.js';
 import { localParts, readInstant } from './zone.js';
 
-/** Lanes at most; the sessions below name all sources. */
+/** Limit of lanes; the sessions below name all sources. */
 const mostLanes = 16;
 /** Step of arrow and page keys, milliseconds. */
 const step = 300_000;
 const farStep = 3_600_000;
-/** A session may be shorter than a pixel: so near to it is on it, CSS pixels. */
+/** Distance at which a click selects a session, CSS pixels: it may be shorter than a pixel. */
 const grip = 3;
 /** Columns of a day: two a minute. */
 export const fineColumns = 2880;
@@ -140,14 +140,14 @@ export class DayStrip {
         return this.start + part * (this.end - this.start);
     }
 
-    /** How much time a few pixels have, milliseconds. */
+    /** The time of a few pixels, milliseconds. */
     get #near() {
         const width = this.lanes.querySelector('.track')?.clientWidth ?? 0;
         return width > 0 ? ((this.end - this.start) / width) * grip : 0;
     }
 
     /**
-     * Which sources are recorded at an instant, or so near to it: of the session that has most of them; undefined: none.
+     * The sources that are recorded near an instant, of the session with most of them; undefined: none.
      * @param {number} time
      * @param {number} near Milliseconds.
      */

@@ -1,5 +1,5 @@
 // @ts-check
-// Sessions a page at a time, newest first, and those of them that a text is looked for in.
+// Pages of sessions, newest first, and the search for a text in them.
 
 import { get } from './api.js';
 

@@ -15,7 +15,7 @@ import { searchForm } from './sessions-search.js';
 import { setTitle } from './shell.js';
 import { withZone } from './zone.js';
 
-/** Events of several sessions come together: the list is read once for them, milliseconds. */
+/** Events within this time cause one reading of the list, milliseconds. */
 const settle = 1000;
 
 /**
@@ -208,7 +208,7 @@ class SessionsPage {
     }
 
     /**
-     * Shows what was recorded on a day; of a search, in the sessions that it has found.
+     * Shows the recorded spans of a day; after a search, those of the found sessions.
      * @param {Section} section
      */
     #show({ strip, records }) {

@@ -1,5 +1,5 @@
 // @ts-check
-// Which collectors of a site have each time of a source, on its lane and in words. Loaded for sessions of several archives.
+// The collectors of a site that have each time of a source, on its lane and as text. Loaded for sessions of several archives.
 
 import { counted } from './format.js';
 import { heldAt } from './playback-coverage.js';
@@ -14,7 +14,7 @@ import { bar, font, hatch } from './timeline-draw.js';
  * @typedef {{ startSeconds: number, endSeconds: number, collectors: string[] }} Stretch
  */
 
-/** So many collectors have a colour of their own. */
+/** Number of collectors with a colour of their own. */
 const colours = 4;
 /** Where several collectors have a time, their colours alternate, CSS pixels. */
 const dashLength = 8;
@@ -41,7 +41,7 @@ export function stretches(lane) {
     if (found) return found;
     const ends = (lane.copies ?? []).flatMap(({ collector, recorded }) => recorded.flatMap(({ startSeconds, endSeconds }) => [
         { at: startSeconds, collector, isStart: true }, { at: endSeconds, collector, isStart: false }]));
-    // One that ends where another one begins has ended before.
+    // A stretch that ends where another one begins comes first.
     ends.sort((one, other) => one.at - other.at || Number(one.isStart) - Number(other.isStart));
     /** @type {Stretch[]} */
     const made = [];
@@ -92,7 +92,7 @@ export function placeWords(lane, time) {
 }
 
 /**
- * Paints what is held by collectors that are not read: like what is recorded, and striped.
+ * Paints the parts held by collectors that are not read: like recorded parts, and striped.
  * @param {CanvasRenderingContext2D} context
  * @param {Scale} scale
  * @param {Lane} lane

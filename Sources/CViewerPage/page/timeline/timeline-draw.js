@@ -9,13 +9,13 @@ import { colour } from './theme.js';
 const sizes = { axis: 52, lane: 22, between: 5, plot: 44, bottom: 6 };
 /** Height above the lanes. */
 export const axisHeight = sizes.axis;
-/** Lanes are lower when there are more than so many. */
+/** With more lanes than this, lanes are lower. */
 const manyLanes = 6;
 const lowLane = { lane: 13, between: 2 };
 
-/** Pictures are drawn one by one where each has so many pixels. */
+/** Minimum width of a picture to be drawn separately, pixels. */
 const pictureWidth = 8;
-/** A longer part says the days, seconds: three quarters of one. */
+/** A longer part is drawn with days, seconds: three quarters of a day. */
 const longestWithoutDay = 64_800;
 
 /** The flag of a mark, CSS pixels. */
@@ -341,7 +341,7 @@ export function bar(context, scale, start, end, top, height, fill) {
 }
 
 /**
- * A requested stop, or what is held elsewhere: an outline with stripes, unlike losses.
+ * A requested stop, or a part held elsewhere: an outline with stripes, unlike losses.
  * @param {CanvasRenderingContext2D} context
  * @param {import('./timeline-scale.js').TimelineScale} scale
  * @param {{ startSeconds: number, endSeconds: number }} part

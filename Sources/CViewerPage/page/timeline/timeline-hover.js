@@ -103,9 +103,9 @@ export class TimelineHover {
     #pictureAddress(lane, time, step) {
         const first = lane.recorded[0];
         if (!first || time < first.startSeconds || this.soundOnly.includes(lane.source)) return '';
-        // The same picture for the same few pixels.
+        // Times within a few pixels have the same picture.
         const at = Math.max(first.startSeconds, Math.round(time / step) * step);
-        // In a gap there is none.
+        // A gap has no picture.
         if (!lane.recorded.some(({ startSeconds, endSeconds }) => startSeconds <= at && at <= endSeconds)) return '';
         return `${this.#picturePath(this.previews.get(lane.source) ?? lane.source)}?at=${at.toFixed(3)}&width=${pictureWidth}`;
     }
@@ -156,7 +156,7 @@ export class TimelineHover {
             }
             if (this.wanted === wanted) this.#showPicture(url);
         } catch {
-            // Sound alone, or just being recorded: the words are enough.
+            // Sound only, or just being recorded: the text is shown without a picture.
             if (this.wanted === wanted) this.picture.hidden = true;
         }
     }
@@ -261,7 +261,7 @@ function reporterWords(line) {
 }
 
 /**
- * Which records: `records 120–134, 140`.
+ * The numbers of the records: `records 120–134, 140`.
  * @param {GapLine} line
  */
 function recordWords({ records = [] }) {

@@ -1,7 +1,7 @@
 // @ts-check
-// Which part of a session a timeline shows, and where each moment is in it.
+// The part of a session that a timeline shows, and the positions of times in it.
 
-/** The shortest part: single pictures are apart. Seconds. */
+/** Shortest visible part: single pictures are distinguishable. Seconds. */
 const shortest = 0.4;
 /** Margin at both ends, as a fraction of the whole. */
 const margin = 0.01;
@@ -26,7 +26,7 @@ export class TimelineScale {
         return this.end - this.start;
     }
 
-    /** How much time a pixel has. */
+    /** Duration of a pixel. */
     get secondsPerPixel() {
         return this.span / this.width;
     }
@@ -98,7 +98,7 @@ export class TimelineScale {
     }
 
     /**
-     * Marks that are at least so far apart.
+     * Marks with a minimum distance.
      * @param {number} pixels
      * @param {number} [origin] Marks are multiples of their distance from here.
      */

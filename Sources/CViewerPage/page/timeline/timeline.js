@@ -14,11 +14,11 @@ import { TimelineScale } from './timeline-scale.js';
 const clickDistance = 5;
 /** As near to the playhead as this is on it, CSS pixels. */
 const grip = 8;
-/** How much a wheel's line zooms. */
+/** Zoom factor of a line of the wheel. */
 const wheelFactor = 1.0015;
 /** Finer coverage is requested when the visible range has not changed for this long, milliseconds. */
 const settle = 250;
-/** In a longer session, a minute has few pixels; and the range shown around a time in it. Seconds. */
+/** In a longer session a minute has few pixels, and this range around a time is shown, seconds. */
 const longSession = 3600;
 const around = { before: 600, after: 120 };
 
@@ -106,12 +106,12 @@ export class Timeline {
         this.redraw();
     }
 
-    /** Loads what paints the collectors of a session of several archives. */
+    /** Loads the module that paints the collectors of a session of several archives. */
     async #loadPlaces() {
         try {
             this.places ??= await import('./timeline-collectors.js');
         } catch {
-            // The viewer is away: asked again with the next coverage.
+            // The viewer is unreachable: requested again with the next coverage.
             return;
         }
         this.hover.places = this.places;
@@ -119,7 +119,7 @@ export class Timeline {
         this.redraw();
     }
 
-    /** A legend of the colours that there are. */
+    /** A legend of the colours in use. */
     #tellColours() {
         const causes = [...new Set(this.lanes.flatMap(({ missing }) => missing.map(({ cause }) => cause)))].sort();
         const isGrowing = this.lanes.some(({ recorded }) => recorded.at(-1)?.isGrowing);
