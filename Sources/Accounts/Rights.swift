@@ -37,7 +37,7 @@ package enum SourceScope: Hashable, Sendable {
         }
     }
 
-    /// Whether a source is in it: by its own name, or as the preview of one that is.
+    /// Whether it contains a source, by its own name or as a preview of one that it contains.
     package func contains(_ source: String) -> Bool {
         switch self {
         case .all: true
@@ -47,7 +47,7 @@ package enum SourceScope: Hashable, Sendable {
         }
     }
 
-    /// The names to ask for, with those of the previews; nil: all.
+    /// The names to request, with those of the previews; nil: all.
     package var names: Set<String>? {
         guard case .named(let names) = self else { return nil }
         return names.union(
@@ -73,7 +73,7 @@ package struct Rights: Hashable, Sendable {
     /// Whether recordings of a source may be seen.
     package func mayRead(_ source: String) -> Bool { sources.contains(source) }
 
-    /// Whether those of every source may be seen, including future sources.
+    /// Whether every source may be read, including future ones.
     package var mayReadEverything: Bool { sources == .all }
 
     /// Whether recordings of a source may be changed.

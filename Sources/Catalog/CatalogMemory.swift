@@ -44,7 +44,7 @@ final class CatalogMemory: Sendable {
         self.now = now
     }
 
-    /// The kept answer, or that of a query, which is then kept. Queries that several threads begin at once are executed by each.
+    /// The kept answer, or the result of a query, which is then kept. If several threads ask at once, each executes the query.
     func answer<Row: Sendable>(
         _ question: Question, of archive: ArchiveIdentity,
         query: () throws(ArchiveError) -> [Row]

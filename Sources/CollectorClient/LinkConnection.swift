@@ -39,8 +39,8 @@ package struct LinkConnection: ~Copyable {
     }
 
     /// Replaces the socket for clock probes. libzmq does not connect again after a refusal: if the box's key was authorised between
-    /// the handshakes of the two sockets, the clock's stays without a connection for good. Other pollers that watch this connection
-    /// have to be built anew.
+    /// the handshakes of the two sockets, the clock's stays without a connection for good. Other pollers of this connection have
+    /// to be created again.
     package mutating func renewClock(in context: Context) throws(MessagingError) {
         guard clock != nil else { return }
         clock = try Self.clock(of: endpoint, security, in: context)

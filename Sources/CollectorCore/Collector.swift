@@ -14,7 +14,7 @@ import Threads
 package final class Collector: Sendable {
     /// Maximum wait for a store once the collector is to stop.
     private static let graceSeconds = 1
-    /// If the disk thread has been busy for longer, its disk does not respond.
+    /// If the disk thread has been busy for longer, the disk counts as hung.
     private static let hungSeconds = 3.0
 
     private let environment: CollectorEnvironment

@@ -384,7 +384,7 @@ extension CollectorEngine {
         }
     }
 
-    /// The ticket of commands whose answers nothing waits for.
+    /// The ticket of the engine's own commands, whose answers are ignored.
     private static let ownTicket: UInt64 = 0
 
     /// Writes everything that was received, and leaves the session open for the next collector.

@@ -4,7 +4,7 @@ import Glibc
 
 /// The reason why libavformat could not connect to a streaming server.
 enum ConnectionRefusal {
-    /// Errors of the system that say enough; the others stand for many causes.
+    /// Errors of the system with many possible causes.
     private static let vagueErrors: Set = [EIO, EINVAL, EPERM]
     /// Error codes of the system are smaller; those of the library are four letters.
     private static let largestSystemError: Int32 = 4_096

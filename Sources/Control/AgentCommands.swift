@@ -22,7 +22,7 @@ package enum AgentCommands {
     /// become `status stage …`.
     ///
     /// - Parameters:
-    ///   - words: the words after the name of the program or of its command.
+    ///   - words: the arguments after the name of the program or of its command.
     ///   - valueOptions: options with a value that may precede the command, without dashes.
     package static func arranged(
         _ words: [String], valueOptions: Set<String>
@@ -36,7 +36,7 @@ package enum AgentCommands {
         return words
     }
 
-    /// The error for words without a command, in one line; nil if there is one, no word, or a request for help.
+    /// The error for arguments without a command, in one line; nil if there is a command, no argument, or a request for help.
     ///
     /// - Parameters:
     ///   - words: as for ``arranged(_:valueOptions:)``.
@@ -58,7 +58,7 @@ package enum AgentCommands {
         return "there is no command '\(unknown)': \(suggestion(for: unknown, among: list))"
     }
 
-    /// Indices of words that are neither options nor their values.
+    /// Indices of arguments that are neither options nor their values.
     private static func plainWords(_ words: [String], _ valueOptions: Set<String>) -> [Int] {
         var places: [Int] = []
         var place = 0

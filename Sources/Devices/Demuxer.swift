@@ -78,7 +78,8 @@ struct Demuxer: ~Copyable {
             .sorted { $0.key < $1.key }.map(\.value) + unlisted
     }
 
-    /// The track that a stream continues, which begins where the track's own has ended: its program was described anew.
+    /// The track that a stream continues: the stream begins where that of the track has ended, because the program was
+    /// described again.
     private mutating func continuedTrack(_ index: Int32) -> Int? {
         if let known = continued[index] { return known }
         var found: Int?
@@ -117,7 +118,7 @@ struct Demuxer: ~Copyable {
         var dtsNanoseconds: Int64?
         /// Whether parts of it are missing: its container lost packets.
         var isDamaged = false
-        /// It belongs before packets that are there already, where the track's stream changed.
+        /// Whether it precedes packets that were read already, after a change of the track's stream.
         var isLate = false
     }
 

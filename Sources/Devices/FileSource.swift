@@ -111,8 +111,8 @@ package struct FileSource: ~Copyable {
         try self.init(path, kinds: kinds, loops: loops, purpose: purpose, use: .playing)
     }
 
-    /// Opens a file to look at its times: they stay the file's own, and a file that is still being written ends where
-    /// it ends.
+    /// Opens a file to read its times: they are the file's own, and a file that is still being written ends at its
+    /// present end.
     /// - Parameter descriptor: the file, where it is open for reading already: the path is for messages then. It may be
     ///   closed afterwards.
     package init(

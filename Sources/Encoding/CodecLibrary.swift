@@ -3,7 +3,7 @@ import FFmpegSupport
 import Glibc
 import Media
 
-/// What recordings need of libavcodec.
+/// The parts of libavcodec that recordings need.
 package enum CodecLibrary {
     /// Keeps messages of the libraries off the terminal; idempotent.
     package static func keepOffTerminal() { LibraryLog.keepOffTerminal() }

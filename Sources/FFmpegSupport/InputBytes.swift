@@ -31,7 +31,7 @@ final class InputBytes {
 
     /// Reads a file that the caller has opened. The descriptor is duplicated, so the caller may close it.
     /// - Parameters:
-    ///   - patches: bytes that are read in the stead of the file's own, ascending.
+    ///   - patches: bytes that replace the file's own, ascending.
     ///   - dropsRepeats: whether the file is a transport stream, whose packets may be sent twice.
     convenience init(
         descriptor: Int32, patches: [InputPatch] = [], dropsRepeats: Bool = false,

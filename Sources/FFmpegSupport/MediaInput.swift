@@ -53,7 +53,7 @@ package struct MediaInput: ~Copyable {
         static let long = Search(bytes: 64 << 20, microseconds: 1_800_000_000)
     }
 
-    /// Which file is read.
+    /// The file that is read.
     package enum Origin: Hashable, Sendable {
         case path(String)
         /// An open regular file, which may be closed once the input exists.
@@ -189,7 +189,7 @@ package struct MediaInput: ~Copyable {
         if let refusal = movie?.refusal { throw .unusable(refusal) }
         let patches = movie?.patches ?? []
         if !patches.isEmpty || name == "mpegts" {
-            // What has been read to detect the format is read again.
+            // The bytes that were read to detect the format are read again.
             bytes = try InputBytes(
                 descriptor: bytes.descriptor, patches: patches, dropsRepeats: name == "mpegts",
                 isCancelled: isCancelled)

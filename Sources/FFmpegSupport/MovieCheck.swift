@@ -6,9 +6,9 @@ import MP4
 /// A check of an MP4's boxes: libavformat ends at the first invalid one without an error, and believes tables that
 /// contradict each other.
 struct MovieCheck {
-    /// Bytes that are read in the stead of the file's own, so that libavformat goes on behind damage.
+    /// Bytes that replace the file's own, so that libavformat continues after damage.
     private(set) var patches: [InputPatch] = []
-    /// Where media are lost; nil: none are.
+    /// The places with lost media; nil: none.
     private(set) var losses: FragmentLosses?
     /// Zeros at the end of the file.
     private(set) var zeroBytes: Int64 = 0
@@ -97,7 +97,7 @@ struct MovieCheck {
     }
 }
 
-/// Bytes that are read in the stead of a file's own.
+/// Bytes that replace a file's own.
 struct InputPatch {
     let offset: Int64
     let bytes: [UInt8]

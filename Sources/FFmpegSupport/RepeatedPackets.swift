@@ -39,7 +39,8 @@ struct RepeatedPackets {
     }
 }
 
-/// Makes null packets of packets that a transport stream sends twice: libavformat takes the copy for damage.
+/// Replaces the second copy of packets that a transport stream sends twice with null packets: libavformat would regard it
+/// as damage.
 struct RepeatFilter {
     /// Bytes before the start of a read that show what it repeats, after a jump.
     private static let overlap: Int64 = 1 << 16

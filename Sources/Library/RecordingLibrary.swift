@@ -17,7 +17,7 @@ package struct RecordingLibrary: Sendable {
     package let layout: ArchiveLayout
     /// Whether the archive has a directory on the local disk.
     package let isLocal: Bool
-    /// Whether media may be elsewhere than in that directory.
+    /// Whether media may be in a bucket.
     package let hasBucket: Bool
     /// Where the archive has its catalog.
     let catalog: CatalogReference
@@ -25,7 +25,7 @@ package struct RecordingLibrary: Sendable {
     let catalogInterval: ComplaintInterval
     /// Timeouts for reading many sessions.
     let patience: SessionPatience
-    /// Nothing is written, the catalog included, and no lock is taken.
+    /// Whether nothing may be written, the catalog included, and no lock taken.
     let isReadOnly: Bool
     /// The archives that are read as one; empty: it is one.
     package private(set) var members: [RecordingLibrary] = []
@@ -351,7 +351,7 @@ package struct RecordingLibrary: Sendable {
         return newest
     }
 
-    /// Whether a collector runs in the archive. Without one, nothing is recorded, whatever a session's description says.
+    /// Whether a collector runs in the archive. Without one, nothing is recorded, even if a session's description has `recording`.
     package func isCollectorRunning() throws(ArchiveError) -> Bool {
         if let merged { return merged.isCollectorRunning() }
         return isLocal ? try ArchiveLock.isTaken(layout) : false

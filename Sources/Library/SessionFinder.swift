@@ -29,7 +29,7 @@ package struct SessionFinder: Sendable {
 
         var isIncomplete: Bool { library.withLock { $0?.isIncomplete ?? false } }
 
-        /// Two threads at once may both open it; the first one's is used.
+        /// Two threads may both open it; the library opened first is used.
         func library(
             open: () throws(LibraryError) -> RecordingLibrary
         ) throws(LibraryError) -> RecordingLibrary {

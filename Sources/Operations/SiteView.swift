@@ -63,7 +63,7 @@ package struct SiteView: Hashable, Sendable, Codable {
         package enum State: String, Hashable, Sendable, Codable {
             /// `idle`: no session. `troubled`: nothing can be recorded.
             case recording, idle, draining, troubled
-            /// `stopped`: as its last report says. `silent`: no status for 3 s; or its feed was never heard, and it has not
+            /// `stopped`: by its last report. `silent`: no status for 3 s; or its feed was never heard, and it has not
             /// reported in the catalog for 20 s.
             case stopped, silent
             /// Its status is of another version; or its feed was never heard, and the catalog does not answer.
@@ -312,8 +312,8 @@ extension SiteView.Source {
         }
     }
 
-    /// What it lacks and why, which collector records it, why it was moved here, and the data that its box keeps for each collector; nil:
-    /// none of these.
+    /// The missing tracks with the reason, the collector that records it, the reason of its move here, and the data that its box keeps
+    /// for each collector; nil: none of these.
     package var remarks: String? {
         var parts = trouble.map { [oneLine($0)] } ?? []
         if let elsewhere { parts.append("recorded by \(oneLine(elsewhere))") }

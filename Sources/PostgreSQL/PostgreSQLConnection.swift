@@ -98,7 +98,7 @@ package final class PostgreSQLConnection: @unchecked Sendable {
     }
 
     /// Runs one statement.
-    /// - Parameter parameters: `$1` and so on, text format; the statement says their types (`$1::bigint`). A zero byte becomes U+FFFD.
+    /// - Parameter parameters: `$1` and so on, text format; the statement has their types (`$1::bigint`). A zero byte becomes U+FFFD.
     @discardableResult
     package func run(
         _ statement: String, _ parameters: [String?] = []

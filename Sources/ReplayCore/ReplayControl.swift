@@ -9,7 +9,7 @@ package final class ReplayControl: Sendable {
         var steps = 0
         /// No more of the recording is sent.
         var isStopping = false
-        /// Nothing is waited for any more.
+        /// All waits end.
         var isAbandoned = false
     }
 

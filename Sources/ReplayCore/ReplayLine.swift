@@ -223,7 +223,7 @@ final class ReplayLine {
             perform(link.connected(now: now))
         case .probing, .greeted:
             if let probe = prober.probe(now: now) {
-                // One that cannot leave now is simply not made.
+                // A probe that cannot be sent now is dropped.
                 _ = try connection?.sendProbe(WireMessage.clockProbe(probe).encoded())
             }
         }

@@ -8,7 +8,7 @@ package struct ReplaySettings: Sendable {
         case kept(zeroUTCNanoseconds: Int64)
         /// The recording's own, moved so that it begins now.
         case moved
-        /// The present, like those of a camera.
+        /// The present times, like those of a camera.
         case live
     }
 

@@ -46,7 +46,7 @@ struct BeepFinder {
     mutating func add(_ sample: Double) -> Double? {
         let old = recent[count % window]
         recent[count % window] = sample
-        // Both are multiplied by the tone at their own time.
+        // The entering and the leaving sample are multiplied by the tone at their times.
         let entering = tone[count % tone.count]
         let leaving = count >= window ? tone[(count - window) % tone.count] : (0, 0)
         real += sample * entering.cosine - old * leaving.0

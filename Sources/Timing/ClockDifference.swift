@@ -52,7 +52,7 @@ package struct ClockDifference: Sendable {
         let low = max(own.lowest, other.lowest)
         let high = min(own.highest, other.highest)
         guard low <= high else {
-            // One of them is about a clock that has jumped, or that does not keep the limits.
+            // One of the ranges is about a clock that has jumped, or that does not keep the limits.
             let better = own.boundNanoseconds <= other.boundNanoseconds ? own : other
             return RetroTimeline.Estimate(
                 offsetNanoseconds: better.offsetNanoseconds,
@@ -82,7 +82,7 @@ package struct ClockDifference: Sendable {
             second = Self.limited(moment.clampedSubtracting(estimate.offsetNanoseconds))
             estimate = back.estimate(at: second)
         }
-        // The moment of the second clock is off by as much, over which the difference changes by half a thousandth.
+        // The moment of the second clock has the same error, over which the difference changes by half a thousandth.
         let bound = estimate.boundNanoseconds
         return RetroTimeline.Estimate(
             offsetNanoseconds: second.clampedSubtracting(moment),

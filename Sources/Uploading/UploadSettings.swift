@@ -3,7 +3,7 @@ package import ObjectStore
 
 /// Settings of an archive's uploads.
 package struct UploadSettings: Hashable, Sendable {
-    /// Which stored bytes are read back before a segment counts as proven.
+    /// The stored bytes that are read back before a segment counts as proven.
     package enum ReadBack: String, CaseIterable, Hashable, Sendable {
         /// None: the store's own checks are trusted, if it returns the digests that it has computed.
         case none

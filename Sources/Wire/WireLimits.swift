@@ -144,10 +144,10 @@ package enum WireLimits {
     package static let claimMilliseconds: Int64 = 2_000
     /// Messages without records that a connection may send per second: thirty times the usual number.
     package static let controlMessagesPerSecond: Int64 = 60
-    /// Burst of those messages.
+    /// Burst of messages without records.
     package static let controlMessageBurst: Int64 = 120
     /// Clock probes that a connection may send per second: the fastest probing sends 83.
     package static let clockProbesPerSecond: Int64 = 100
-    /// Burst of those: the probes of an agent to a stalled collector, until it gives up the connection.
+    /// Burst of clock probes: those of an agent to a stalled collector, until it closes the connection.
     package static let clockProbeBurst: Int64 = 1_000
 }

@@ -4,7 +4,7 @@ import CollectorClient
 import Terminal
 import Wire
 
-/// Which source this is, and how it is sent.
+/// Options of the source and of its transmission.
 struct LinkOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(

@@ -126,7 +126,7 @@ enum OneArchive {
     /// The directory without an option.
     static let usual = "./recordings"
 
-    /// What is wrong with the archives as given; nil: nothing.
+    /// The error in the given archives; nil: none.
     static func flaw(_ archives: [String]) -> String? {
         guard archives.count <= 1 else {
             return

@@ -40,13 +40,13 @@ final class CaptureHub: Sendable {
     }
 
     let clock: any CaptureClock
-    /// For the preview of this source.
+    /// Receives pictures for the source's preview; nil without one.
     let shared: SharedPictures?
     private let sink: any CaptureSink
     private let state = Mutex(State())
     /// The end was requested. Not part of the state: a sink may ask from within a call.
     private let isStopRequested = Atomic(false)
-    /// All threads must end.
+    /// Whether all threads must end.
     private let isStoppingAll = Atomic(false)
 
     init(sink: any CaptureSink, clock: any CaptureClock, shared: SharedPictures? = nil) {
@@ -55,7 +55,7 @@ final class CaptureHub: Sendable {
         self.clock = clock
     }
 
-    /// All pipelines are to come to an end.
+    /// Whether all pipelines must end.
     var isStopping: Bool { isStoppingAll.load(ordering: .relaxed) }
 
     // MARK: Output of pipelines

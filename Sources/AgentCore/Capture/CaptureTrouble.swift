@@ -1,6 +1,6 @@
 import Media
 
-/// Why a running capture gets nothing of some tracks at present.
+/// Why a running capture receives no data of some tracks at present.
 struct CaptureTrouble: Hashable, Sendable {
     enum State: Hashable, Sendable {
         /// Connected.
@@ -13,7 +13,7 @@ struct CaptureTrouble: Hashable, Sendable {
 
     /// The missing tracks: `video`, `video or audio`.
     var missing: String
-    /// Since when they are missing, on the capture's clock.
+    /// The beginning of their absence, on the capture's clock.
     var sinceNanoseconds: Int64
     /// The last error, one line.
     var reason: String

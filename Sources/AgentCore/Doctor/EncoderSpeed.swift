@@ -8,7 +8,7 @@ enum EncoderSpeed {
     private static let longestNanoseconds: Int64 = 2_000_000_000
     /// Maximum number of encoded pictures, after which the rate control has settled.
     private static let mostPictures: Int64 = 300
-    /// The first ones come from cold caches.
+    /// The first pictures are not measured: caches are cold.
     private static let unmeasuredPictures: Int64 = 5
     /// Below this speed, in multiples of real time, short load peaks cause losses.
     private static let comfortable = 1.5

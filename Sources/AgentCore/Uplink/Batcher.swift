@@ -153,7 +153,7 @@ struct Batcher: Sendable {
         return all
     }
 
-    /// One value if all are equal.
+    /// A single value if all are equal; otherwise all values.
     private static func collapsed<Value: Equatable>(_ values: [Value]) -> [Value] {
         values.dropFirst().allSatisfy { $0 == values[0] } ? [values[0]] : values
     }

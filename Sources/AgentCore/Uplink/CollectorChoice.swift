@@ -55,7 +55,7 @@ struct CollectorChoice: Hashable, Sendable {
     /// Whether there is another collector to switch to.
     var hasOthers: Bool { collectors.contains { $0 != present && !excluded.contains($0) } }
 
-    /// Whether the present one has refused the agent, and all others have declined: Hello says that there is no other.
+    /// Whether the present one has refused the agent, and all others have declined: Hello states that there is no other.
     var isLastResort: Bool {
         hasOthers && refusing.contains(present)
             && collectors.allSatisfy { excluded.contains($0) || declined.contains($0) }
@@ -75,8 +75,8 @@ struct CollectorChoice: Hashable, Sendable {
         }
     }
 
-    /// Whether all collectors are due to be asked again, because the present one is a last resort. Then it is none any more:
-    /// the next Hello says that there are others.
+    /// Whether all collectors are due to be asked again, because the present one is a last resort. Then it is no
+    /// longer one: the next Hello states that there are others.
     mutating func leavesLastResort(now: Int64) -> Bool {
         guard let since = lastResortSince, now - since >= Self.lastResortNanoseconds else {
             return false

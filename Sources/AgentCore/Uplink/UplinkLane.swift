@@ -110,7 +110,7 @@ final class UplinkLane {
         switch phase {
         case .probing, .greeted: Int(max(0, prober.dueNanoseconds - now) / 1_000_000) + 1
         case .pausing(let until):
-            // One that is due is already open, unless there is no endpoint.
+            // A connection that is due has been opened already, unless there is no endpoint.
             until > now
                 ? Int(max(0, min(until.clampedSubtracting(now), 1_000_000_000)) / 1_000_000) + 1
                 : nil

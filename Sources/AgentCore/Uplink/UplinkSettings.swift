@@ -8,7 +8,7 @@ package struct UplinkSettings: Hashable, Sendable {
     package var endpoint: String {
         didSet { collectors = Self.collectors(endpoint) }
     }
-    /// Each of the endpoints.
+    /// The endpoints of ``endpoint``, one by one.
     package private(set) var collectors: [String]
     package var sourceName: String
     /// The box's name, for logs.

@@ -52,7 +52,7 @@ enum LedgerRecovery {
     }
 
     private static let feed = UInt8(ascii: "\n")
-    /// Bytes that are looked at one by one.
+    /// Bytes that are searched at a time, from the end.
     private static let stepBytes = 512
 
     private static func lastFeed(_ block: UnsafeRawBufferPointer) -> Int? {

@@ -6,7 +6,7 @@ import Timing
 /// too.
 package struct SegmentSurvey: Sendable {
     /// The largest part of a file's end that a power cut can have damaged: a writer never has more data that is not durable.
-    /// Usually the fragments say how much less it is (``FragmentRecord/durableBytes``).
+    /// Usually, the fragments state a smaller size (``FragmentRecord/durableBytes``).
     package static let unsettledBytes: Int64 = 32 << 20
     /// The unit in which a power cut loses what was written: the rest of a page that did not reach the disk reads as zeros.
     private static let pageBytes: Int64 = 4_096
@@ -60,7 +60,7 @@ package struct SegmentSurvey: Sendable {
     let sizeBytes: Int64
     /// The fragments; those before ``summarised`` as one for each part of the summary.
     private(set) var fragments: [Fragment] = []
-    /// The summary from which the survey went on; nil: it began with the first fragment.
+    /// The summary after which the survey continued; nil: it began with the first fragment.
     private(set) var summarised: SegmentSummary?
     /// The byte after the last complete fragment.
     private(set) var validEnd: Int64
@@ -387,7 +387,7 @@ package struct SegmentSurvey: Sendable {
     /// - Parameter bytes: from the flaw's offset on.
     private static func hasLostPage(_ bytes: [UInt8], of flaw: Flaw) -> Bool {
         let nextPage = (flaw.offset / pageBytes + 1) * pageBytes
-        // Without a head, the zeros may be in its place.
+        // The fragment's end is unknown if its head is lost: the zeros may be the head.
         let end = min(flaw.end ?? nextPage + pageBytes, flaw.offset + Int64(bytes.count))
         var page = flaw.offset
         var next = nextPage

@@ -232,7 +232,7 @@ package struct SourceRecovery {
         }
         let all = fragments.map(\.spool) + lines.map(\.spool) + removing.map(\.spool) + taken
         let known = Set(all)
-        // In the order in which the ledger names them: descriptions list them, and the most recent one is the last.
+        // In the order of the ledger: descriptions list spools in this order, the most recent one last.
         let named = entries.compactMap { $0.spool.flatMap(SpoolID.init(hexadecimal:)) }
         var seen: Set<SpoolID> = []
         let moved = continuations.flatMap(\.runsOnDisk)

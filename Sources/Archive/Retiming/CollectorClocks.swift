@@ -213,8 +213,8 @@ struct CollectorClocks {
         return false
     }
 
-    /// The collector's clocks in order: every source used its own in this order. Of clocks without a predecessor, the
-    /// one with the smallest recorded error is first.
+    /// The collector's clocks, in an order that agrees with that of every source. If several clocks have no predecessor,
+    /// the one with the smallest recorded error comes first.
     private func order(_ sources: [Source]) -> [Int64] {
         var before: [Int64: Set<Int64>] = [:]
         for source in sources {

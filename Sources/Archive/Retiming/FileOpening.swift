@@ -5,7 +5,7 @@ import Media
 struct FileOpening {
     struct Track {
         var originNanoseconds: Int64
-        /// With its first run alone.
+        /// The track with its first run only.
         var track: ClockEvidence.Track
     }
 

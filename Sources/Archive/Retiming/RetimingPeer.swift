@@ -6,7 +6,7 @@ package struct RetimingPeer: Sendable {
     /// Its collector's name.
     package var name: String
     package var layout: ArchiveLayout
-    /// The session there: it may be a part with a name of its own.
+    /// The session's name in that archive: an attached part has its own.
     package var session: String
 
     package init(name: String, layout: ArchiveLayout, session: String) {
@@ -23,7 +23,7 @@ struct PeerEvidence {
     var clocks: SiteClocks
     /// Its exchanges with the agents of both archives.
     var sources: [CollectorClocks.Source] = []
-    /// One line for each thing that could not be used.
+    /// One line for each unusable item.
     var problems: [String] = []
 
     init(name: String, clocks: SiteClocks, sources: [CollectorClocks.Source]) {

@@ -66,7 +66,7 @@ package struct FileVerifier {
         do throws(ArchiveError) {
             return try Ledger.read(ledger).entries
         } catch {
-            // Then it explains no gaps; the session's verification reports it.
+            // An unreadable ledger explains no gaps; the session's verification reports it.
             return nil
         }
     }

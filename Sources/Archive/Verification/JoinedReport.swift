@@ -32,7 +32,7 @@ extension SessionReport {
             let own = reports.flatMap(\.sources).filter { $0.name == name }
             let (numbers, recorded, copies) = SourceNumbers.joined(own.map(\.numbers))
             let folder = "\(path)/\(name)"
-            // A collector that is away may get the rest of a source that no other one has recorded.
+            // The rest of a source may arrive at a collector that is still recording, if no finished archive has the source.
             let isOpen = reports.allSatisfy { report in
                 report.state == SessionManifest.State.recording.rawValue
                     || !report.sources.contains { $0.name == name }

@@ -17,8 +17,8 @@ enum PictureSpacing {
         var pictures: UInt64 = 0
         var sequences: UInt64 = 0
 
-        /// Minimum number of them that are not at their stamps. The first picture of a sequence is at its stamp, and so is the one
-        /// that ends it, if its stamp is within the span by chance.
+        /// The minimum number of these pictures whose times are not their stamps. The first picture of a sequence is at its
+        /// stamp, and so is the one that ends it, if its stamp is within the span by chance.
         var unexplained: UInt64 {
             let kept = pictures / UInt64(PictureSpacing.pictures) + sequences
             return pictures - min(kept, pictures)

@@ -25,7 +25,7 @@ package struct SourceNumbers: Hashable, Sendable {
         count.addClamped((range.upperBound - range.lowerBound).clampedAdding(1) - again)
     }
 
-    /// Numbers that may be recorded elsewhere, or here.
+    /// Adds explained numbers, which may also be recorded here.
     mutating func explain(_ range: ClosedRange<UInt64>, spool: String) {
         explained[spool, default: SequenceSet()].insert(range)
         for missing in known[spool]?.missing(in: range) ?? [] { insert(missing, spool: spool) }

@@ -129,7 +129,7 @@ struct SQLiteCatalogFiles: Sendable {
             throw .malformed(path: path, reason: "its log was not moved into it")
         }
         try synchronize()
-        // All of the other one's files first: SQLite would apply its log to this one.
+        // All files of the other database are removed first: SQLite would apply its log to this one.
         try other.remove()
         guard disk.rename(path, to: other.path) == 0 else {
             throw .system(operation: "replace", path: other.path, errno: errno)

@@ -9,9 +9,9 @@ package struct SiteCollector: Hashable, Sendable {
     /// The identity of its archive.
     package var archive: String
     package var name: String
-    /// Since its last report, by the server's clock; infinite: unknown, because the server has not answered.
+    /// Age of its last report, by the server's clock; infinite: unknown, because the server has not answered.
     package var heardSeconds: Double
-    /// Since its present run was first heard of, by the server's clock.
+    /// Age of the first report of its present run, by the server's clock.
     package var runningSeconds: Double
     /// Nil: it is of a version whose reports cannot be read.
     package var report: SiteReport?

@@ -86,7 +86,7 @@ package struct SiteSessionRows: Hashable, Sendable {
         }
     }
 
-    /// The same of another collector, and when that report was heard.
+    /// The session of another collector, with the age of its report.
     package struct Recording: Hashable, Sendable {
         package var session: String
         package var heardSeconds: Double
@@ -108,8 +108,8 @@ package struct SiteSessionRows: Hashable, Sendable {
 
     /// A collector that inserted a row has reported that it records it by then.
     package static let newSeconds = 10.0
-    /// A collector that records a session by its last report may go on with it for that long, heard or not: the database may
-    /// have been away for all of them. It is the idle timeout by default.
+    /// A collector that records a session by its last report counts as recording it for this long without reports: the
+    /// database may have been unreachable for all collectors. The default of the idle timeout.
     package static let openSeconds = 3_600.0
 
     /// The row with the proposed session's name, if there is one.
@@ -151,7 +151,7 @@ package struct SiteSessionRows: Hashable, Sendable {
             ? newest.flatMap {
                 $0.archive == archive || proposal.stopped.contains($0.session) ? nil : $0
             } : nil
-        // The proposed one: the answer to an earlier attempt was lost; or it goes on after a restart.
+        // The proposed one counts, too: the answer to an earlier attempt was lost, or the session is resumed after a restart.
         let open = [proposed, recorded, young].compactMap(\.self)
         if let first = open.min(by: { $0.number < $1.number }) { return .row(first) }
         return .insert(number: (newest?.number ?? 0) + 1)

@@ -14,9 +14,9 @@ final class DiskStatistics: Sendable {
     }
 
     private let figures = Mutex(Figures())
-    /// Since when the disk thread has been busy, on the monotonic clock; 0: idle.
+    /// The time since which the disk thread has been busy, on the monotonic clock; 0: idle.
     private let busySince = Atomic<Int64>(0)
-    /// Since when it has been at its present operation, on the monotonic clock; 0: idle, or at one that may take long.
+    /// The start of its present operation, on the monotonic clock; 0: idle, or an operation that may take long.
     private let operationSince = Atomic<Int64>(0)
     /// Duration of an operation from which on the disk hangs: a working disk, even a slow one, is faster.
     private static let hangNanoseconds: Int64 = 4_000_000_000

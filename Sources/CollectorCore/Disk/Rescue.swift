@@ -76,8 +76,8 @@ extension DiskWorker {
         case .open(let id, _, _), .reopen(let id, _), .finish(let id):
             return rescues[id.owner] != nil
         case .note(let source, _, let records):
-            // Records are sent again, and would be stored twice. Other lines stand for themselves, and so do lines of a session
-            // that has ended: nothing is sent again into that.
+            // The records of such a line are sent again, and would be stored twice. Lines without records are kept, and so
+            // are lines of a session that has ended: no record is sent again into it.
             return records != nil && !hasEnded(source.session) && rescues[source] != nil
         case .beginSession, .beginSource, .describe, .goOn, .remove, .endSession:
             return false

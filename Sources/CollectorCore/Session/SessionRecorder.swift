@@ -14,7 +14,7 @@ struct SessionRecorder: Sendable {
     enum Action: Sendable {
         case job(DiskJob)
         case note(Note)
-        /// Records of a source are finally lost, and its ledger says so.
+        /// Records of a source are finally lost, and its ledger states it.
         /// - samples: 0: their number is unknown.
         case lost(source: String, cause: String, samples: UInt64 = 0)
         /// All of a source's records up to one are on disk.
@@ -828,8 +828,8 @@ struct SessionRecorder: Sendable {
     /// Maximum length of the collector's name in a session's name, which also has a time and a number.
     private static var nameLength: Int { 34 }
 
-    /// When the first of the held samples is presented, on the collector's monotonic clock. Replayed samples only count where
-    /// there are no others.
+    /// Presentation time of the first held sample, on the collector's monotonic clock. Replayed samples count only if there
+    /// are no others.
     private func earliestPresented(at now: Instant) -> Int64? {
         let video: TrackKind? = settings.startAt == .firstVideo ? .video : nil
         // A sample stamped more than a day ago, or in the future, cannot set a session's zero: all others would lie

@@ -324,7 +324,7 @@ struct SourceRecorder: Sendable {
                 "too many samples with impossible times: there is no room for them before now",
                 at: now)
         }
-        // In another session, these times would be different.
+        // Only in a resumed session: in another one, these times would be different.
         if let rest, isResumed { intake.goOn(after: rest.ends, formats: segmenter.upcomingTracks) }
         var placed = intake.place(
             samples, payload: payload, formats: segmenter.upcomingTracks, clocks: clocks,

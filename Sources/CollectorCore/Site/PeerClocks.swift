@@ -15,7 +15,7 @@ import Wire
 ///
 /// Nothing waits for it. A collector that cannot be reached is not measured, and the error of its clock grows.
 final class PeerClocks: Sendable {
-    /// Collectors of a site: a few; more rows than this are an error, and are neither asked nor admitted.
+    /// Limit of collectors: sites have a few. Further rows are an error; they are neither probed nor admitted.
     static let maximumPeers = 64
     /// Limit of messages of one peer in a turn. Each answers a probe, and few probes are outstanding.
     private static let maximumMessages = 64
@@ -40,11 +40,11 @@ final class PeerClocks: Sendable {
         var clock: PeerClockStatus
     }
 
-    /// One of the others. Confined to the thread.
+    /// Another collector. Confined to the thread.
     private final class Peer {
         var place: PeerProbeAddress
         var clock: PeerClock
-        /// Nil: it is not asked.
+        /// Nil: it is not probed.
         var connection: ClockConnection?
         /// Whether its handshake is done.
         var isReady = false
@@ -116,7 +116,7 @@ final class PeerClocks: Sendable {
         thread.join(until: deadline)
     }
 
-    /// The collectors that are to be asked from now on: at most ``maximumPeers``.
+    /// Sets the collectors to probe from now on: at most ``maximumPeers``.
     func follow(_ places: [PeerProbeAddress]) {
         let isNew = state.withLock { state in
             defer { state.places = places }
@@ -175,7 +175,7 @@ final class PeerClocks: Sendable {
     }
 
     /// Adds and removes peers.
-    /// - Returns: whether connections are to be watched anew.
+    /// - Returns: whether the set of connections to poll has changed.
     private func follow(_ places: [PeerProbeAddress], _ peers: inout [Peer]) -> Bool {
         var isChanged = false
         for peer in peers where !places.contains(where: { $0.archive == peer.place.archive }) {
@@ -201,8 +201,8 @@ final class PeerClocks: Sendable {
         return isChanged
     }
 
-    /// Opens a connection that is wanted, and replaces one without answers.
-    /// - Returns: whether connections are to be watched anew.
+    /// Opens a missing connection, and replaces one without answers.
+    /// - Returns: whether the set of connections to poll has changed.
     private func open(_ peer: Peer, in context: Context) throws(MessagingError) -> Bool {
         guard case .connect(let endpoint, let peerKey) = peer.place.way else { return false }
         let now = SystemClock.monotonic.nowNanoseconds

@@ -43,7 +43,7 @@ final class SitePublisher: Sendable {
     }
 
     private struct State {
-        /// Nil until they are set for the first time: a report without them would say that nothing is held.
+        /// Nil until they are set for the first time: a report without them would state that nothing is held.
         var facts: Facts?
         var isStopping = false
         /// The last logged error; an equal one is not logged again.
@@ -186,7 +186,7 @@ final class SitePublisher: Sendable {
         }
     }
 
-    /// Looks up the other collectors. While the server is away, the ones that were found last are asked for the time.
+    /// Looks up the other collectors. While the server is unreachable, the ones found last are probed.
     private func findPeers() {
         guard let clocks else { return }
         do throws(ArchiveError) {

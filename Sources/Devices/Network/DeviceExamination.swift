@@ -119,7 +119,7 @@ package enum DeviceExamination {
             if !unsent.isEmpty {
                 switch socket.send(unsent) {
                 case .success(let count): unsent = unsent.dropFirst(count)
-                // It may have answered before it read everything.
+                // The device may have answered before it read all of the request.
                 case .failure: unsent = []
                 }
             }

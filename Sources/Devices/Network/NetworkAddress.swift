@@ -3,7 +3,7 @@ import Glibc
 import Synchronization
 import Threads
 
-/// A host's address, as sockets want it.
+/// A host's address, in the form for sockets.
 struct NetworkAddress: Sendable {
     private var storage = sockaddr_storage()
     private var length: socklen_t = 0

@@ -37,12 +37,12 @@ package enum NetworkCameraEvent: Hashable, Sendable {
 
 /// A network camera connected by RTSP: its sockets and its session. Used on one thread.
 package final class NetworkCamera {
-    /// A connection that takes longer is none.
+    /// Timeout of a connection attempt.
     private static let connectNanoseconds: Int64 = 5_000_000_000
-    /// A camera in the next room answers at once; a circle of redirections ends here.
+    /// Limit of redirections, in case they form a circle.
     private static let mostRedirections = 5
     private static let bufferBytes = 262_144
-    /// The kernel keeps so much of datagrams: a keyframe of 4K and more.
+    /// Receive buffer of datagrams: more than a keyframe of 4K.
     private static let datagramBufferBytes: Int32 = 4 << 20
     /// Ports that are tried, until two in a row are free.
     private static let mostPorts = 64
@@ -322,7 +322,7 @@ package final class NetworkCamera {
     }
 
     private func readDatagrams(_ own: Datagrams, isControl: Bool) {
-        // So many at once that others have their turn.
+        // A limit, so that other sockets are read, too.
         for _ in 0..<256 {
             let reading =
                 isControl ? own.control.receive(into: buffer) : own.media.receive(into: buffer)

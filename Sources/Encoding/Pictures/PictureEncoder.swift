@@ -116,7 +116,7 @@ package struct PictureEncoder: ~Copyable {
     ) throws {
         let ticks = try rescale(
             picture.captureNanoseconds, from: .nanoseconds, to: Self.timescale)
-        // Of two pictures at one time, the second is dropped.
+        // The second of two pictures with one time is dropped.
         if let lastTicks, ticks <= lastTicks { return }
         lastTicks = ticks
         durations[ticks] = max(

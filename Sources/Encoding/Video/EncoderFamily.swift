@@ -63,7 +63,7 @@ enum EncoderFamily: Hashable {
         case .x265:
             var options = [("preset", settings.preset), ("forced-idr", "1")]
             if settings.tune != .none { options.append(("tune", settings.tune.rawValue)) }
-            // Closed groups of pictures; threads as --encoder-threads says; no lines on the terminal.
+            // Closed groups of pictures, the threads of --encoder-threads, no lines on the terminal.
             var parameters = ["log-level=none", "open-gop=0", "scenecut=0"]
             if settings.threads > 0 { parameters.append("pools=\(settings.threads)") }
             options.append(("x265-params", parameters.joined(separator: ":")))

@@ -69,7 +69,7 @@ package struct VideoCopier: Sendable {
         }
         do throws(BitstreamError) {
             table = try ParameterSetTable(known)
-            // Of two sets with one identifier, the later one applies.
+            // The later of two sets with one identifier applies.
             let own = try codec.coding.parse(known.sets(.sequence)[0], .sequence)
             if table.keys.count != known.parameterSets.count {
                 known = try table.format(active: own.id, orientation: orientation)

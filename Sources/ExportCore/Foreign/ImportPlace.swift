@@ -44,7 +44,7 @@ struct ImportPlace {
             guard descriptor >= 0, let lock = try? FileLock.take(descriptor, path: path) else {
                 continue
             }
-            // What cannot be removed does no harm.
+            // Remaining files are harmless.
             try? FileSystem.removeTree(path)
             withExtendedLifetime(lock) {}
         }

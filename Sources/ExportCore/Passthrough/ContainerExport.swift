@@ -94,7 +94,7 @@ package struct ContainerExport {
         return max(0, start - (first.ptsNanoseconds))
     }
 
-    /// The time of the first packet of sound: of the one before the first that is presented, without which that one fades in.
+    /// The time of the first packet of sound, which precedes the first presented one: without it, that one would fade in.
     ///
     /// The muxer then moves all times, so that none is negative.
     private func soundStart(

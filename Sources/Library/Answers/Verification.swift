@@ -331,7 +331,7 @@ extension FileReport {
 private struct StoredSession: SessionFiles {
     let store: any SegmentStore
     let session: String
-    /// Where some of them may be in a directory; nil: none are.
+    /// The directory that may have some of the files; nil: none has.
     let layout: ArchiveLayout?
 
     var path: String { store.path(.session(session)) }
@@ -366,7 +366,7 @@ private struct StoredSession: SessionFiles {
     ) throws(ArchiveError) -> FileVerifier {
         let file = try store.open(.source(key(source)) / segment)
         let verifier = FileVerifier.examine(file.path, in: try StoredBytes(file), ledger: ledger)
-        // Not the file's fault.
+        // The failure is the store's, not damage of the file.
         if let failure = file.failure { throw failure }
         return verifier
     }

@@ -18,7 +18,7 @@ package struct WalkedFragment: Hashable, Sendable {
     package var startTimes: [UInt32: UInt64]
 }
 
-/// Walks the top-level boxes of a fragmented movie of any writer, and goes on behind damage.
+/// Walks the top-level boxes of a fragmented movie of any writer, and continues after damage.
 ///
 /// Where no box follows, the walk searches for the next whole `moof`, from the last box on: the size of that box, or its
 /// content, may be wrong.
@@ -80,7 +80,7 @@ package struct FragmentWalk<Source: ByteSource> {
             return .fragment(fragment)
         } catch {
             if case .unreadable = error { throw error }
-            // Its media follow it, and are not found without it.
+            // The fragment's media follow, and cannot be located without its head.
             let end = try nextFragment(from: box.payloadOffset) ?? source.sizeBytes
             return damage(place..<end, type: box.type)
         }
@@ -92,12 +92,12 @@ package struct FragmentWalk<Source: ByteSource> {
         return .damage(range, type: type)
     }
 
-    /// What follows a place without a valid box.
+    /// The step for a place without a valid box.
     private mutating func damage(_ error: MP4Error) throws(MP4Error) -> Step {
         if case .unreadable = error { throw error }
         let torn = try tornBox(error)
         let isZero = try isZero(place..<min(place + 8, source.sizeBytes))
-        // Zeros are in the stead of a box; anything else may be the content of the last one.
+        // Zeros replace a box; other bytes may be content of the last box, whose size is then wrong.
         let trusted = isZero || torn != nil ? nil : last
         let from = trusted?.payloadOffset ?? place + 1
         guard let next = try nextFragment(from: from) else {
@@ -116,7 +116,7 @@ package struct FragmentWalk<Source: ByteSource> {
             return damage(rest, type: nil)
         }
         if let trusted { return damage(trusted.offset..<next, type: trusted.type) }
-        // Too short for the header of a box: the last one is lengthened.
+        // Too short for the header of a box: the bytes count as part of the last box.
         if next - place < 8, let last { return damage(last.offset..<next, type: last.type) }
         return damage(place..<next, type: torn?.type)
     }

@@ -27,7 +27,7 @@ package struct RecordingLayout: Sendable {
             let front = try source.read(
                 at: start,
                 count: Int(min(Int64(BoxHeader.maximumSizeBytes), source.sizeBytes - start)))
-            // Without a limit: the end of a finished file may have been lost.
+            // The size is not limited to the file's: the end of a finished file may have been lost.
             let placeholder = try BoxHeader(parsing: front[...], at: start, limit: .max)
             switch (placeholder.type, placeholder.headerSizeBytes, placeholder.sizeBytes) {
             case ("free", _, Int64(FragmentedHeader.placeholderSizeBytes)):

@@ -13,7 +13,7 @@ package struct StatedSamples: Hashable, Sendable {
         package var empty: Int
         /// The largest number of other samples that its edit list hides.
         package var hidden: Int
-        /// What is wrong with its tables; nil: nothing.
+        /// The error in its tables; nil: none.
         package var fault: MP4Error?
     }
 

@@ -11,7 +11,7 @@ struct H264Picture: PictureReader {
     private var hasIDRSlice = false
     private var isIntra = true
 
-    /// Open groups of H.264 do not say which pictures refer to the previous one.
+    /// In open groups of H.264, the pictures that refer to the previous group are not marked.
     var refersBeforeAccessPoint: Bool { false }
     var isBrokenLink: Bool { false }
     var isUnpairedField: Bool { first?.identity?.isField == true && !hasSecondField }

@@ -15,7 +15,7 @@ struct H264PictureOrder: PictureOrderReader {
     mutating func order(
         of unit: NALUnit, _ bytes: Span<UInt8>, with table: ParameterSetTable
     ) throws(BitstreamError) -> PictureOrder? {
-        // Of two fields, the first one.
+        // The first of two fields.
         guard unit.h264Type != .slicePartition else { return nil }
         return order(of: try SliceHeader(parsing: bytes, with: table), table)
     }

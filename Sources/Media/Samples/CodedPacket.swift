@@ -4,9 +4,9 @@ package struct CodedTrack: Hashable, Sendable {
     package struct Picture: Hashable, Sendable {
         package var width: Int
         package var height: Int
-        /// `nil` if only the bitstream says it.
+        /// `nil` if only the bitstream has it.
         package var format: PixelFormat?
-        /// `nil` if the container does not say it.
+        /// `nil` if the container does not state it.
         package var colour: ColourDescription?
         /// `nil` if unknown.
         package var rate: FrameRate?
@@ -100,7 +100,7 @@ package struct CodedPacket: @unchecked Sendable {
     package var dtsNanoseconds: Int64
     /// 0 if unknown.
     package var durationNanoseconds: Int64
-    /// Whether the container says that decoding can begin here; the bitstream decides (``AccessPoint``).
+    /// Whether the container states that decoding can begin here; the bitstream decides (``AccessPoint``).
     package var isKeyframe: Bool
     /// The container marks it as decoded but not presented.
     package var isDiscarded: Bool

@@ -188,7 +188,7 @@ package struct InputClock<Packet> {
         guard let first = held.first, let time = first.reference else { return [] }
         let jump = time - (tracks[first.track].next ?? latest ?? time)
         let at = (latest ?? 0) + offset
-        // A track that has gone on past the jumped ones by half the maximum hold has another clock.
+        // A track that continues past the jumped ones by half the maximum hold has another clock.
         let goesOn = tracks.contains { track in
             guard !track.hasJumped, let end = track.end else { return false }
             let jumped = tracks.filter(\.hasJumped).compactMap(\.end).max() ?? end

@@ -1,5 +1,5 @@
 /// Whether decoding can begin with an access unit. This is the only definition: ``SampleFlags/keyframe`` on the wire, a
-/// file's sync samples and the starting points of players say what ``CodedPicture/accessPoint`` found in the bitstream.
+/// file's sync samples and the starting points of players follow from ``CodedPicture/accessPoint``.
 package enum AccessPoint: Hashable, Sendable {
     /// It needs pictures before it.
     case none

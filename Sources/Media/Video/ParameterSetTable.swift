@@ -97,8 +97,8 @@ package struct ParameterSetTable: Equatable, Sendable {
         content(.sequence(sequenceID))?.pictures
     }
 
-    /// The sets of a stream that has to be given some anew: decoders keep a picture parameter set with the sequence
-    /// parameter set that they had when it came.
+    /// Sets, and those that depend on them and have to be sent again with them: decoders keep a picture parameter set with
+    /// the sequence parameter set that was active when it arrived.
     package func withDependents(_ keys: Set<Key>) -> [Key] {
         self.keys.filter { key in
             keys.contains(key)

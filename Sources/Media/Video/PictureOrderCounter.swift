@@ -1,6 +1,6 @@
 /// A picture's position in presentation order, from its bitstream.
 package struct PictureOrder: Hashable, Sendable {
-    /// All pictures before it in decoding order are presented before it, and counting begins anew: an IDR picture.
+    /// All pictures before it in decoding order are presented before it, and counting restarts: an IDR picture.
     package var beginsSequence: Bool
     /// `PicOrderCnt`: pictures between two such pictures are presented in its ascending order.
     package var count: Int64
@@ -32,7 +32,7 @@ package struct PictureOrderCounter: Sendable {
         try configure(configuration)
     }
 
-    /// The container describes the following pictures anew.
+    /// Sets the container's configuration for the following pictures.
     package mutating func configure(_ configuration: [UInt8]) throws(BitstreamError) {
         let codec = table.codec
         guard !configuration.isEmpty else { return }

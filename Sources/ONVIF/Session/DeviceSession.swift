@@ -86,7 +86,7 @@ package struct DeviceSession: Sendable {
     package mutating func failed(_ reason: String) {
         guard let asked else { return }
         self.asked = nil
-        // Nothing else would be answered.
+        // Without an answer to the first question, no other one would be answered.
         if asked == .clock { return end(reason) }
         lack(asked, reason)
     }
@@ -110,7 +110,7 @@ package struct DeviceSession: Sendable {
             let reason =
                 response.status == 200
                 ? "\(error)" : "\(asked.name) is answered with status \(response.status)"
-            // No service of ONVIF is there.
+            // An invalid answer to the first question: the device has no ONVIF service.
             return asked == .clock ? end(reason) : lack(asked, reason)
         }
         facts.isAnswered = true

@@ -70,7 +70,7 @@ enum H264Payload: VideoPayload {
         do throws(BitstreamError) {
             return try SliceHeader(parsing: unit.span, with: table)
         } catch {
-            // An unreadable slice divides nothing.
+            // An unreadable slice does not begin a picture.
             return nil
         }
     }

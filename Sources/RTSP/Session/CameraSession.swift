@@ -39,15 +39,15 @@ package struct CameraSession: Sendable {
         /// The tracks that can be recorded, and the reasons why others cannot. The caller continues with
         /// ``CameraSession/setUp(_:now:)``.
         case described([CameraTrackDescription], refused: [String])
-        /// The camera refuses a track besides those without which the session ends: the session continues without it. One line.
+        /// The camera refuses an optional track: the session continues without it. One line.
         case refused(track: Int, String)
         /// All requested tracks are set up. The caller continues with ``CameraSession/play(now:)``.
         case ready
         case playing
         case items(track: Int, [DepacketizedItem])
         case report(track: Int, SenderReport, arrivalNanoseconds: Int64)
-        /// A track besides those without which the session ends has other packets than described; the rest of a sentence about the
-        /// camera. Reported once until the described ones come.
+        /// An optional track has other packets than described; the rest of a sentence about the camera. Reported once until the
+        /// described ones arrive.
         case foreign(track: Int, String)
         /// The last output.
         case ended(SessionEnd)

@@ -33,7 +33,7 @@ package struct ArrivalClock: Hashable, Sendable {
         package var isStanding = false
         /// Whether the timestamps contradict the lengths of the packets, which are counted instead (``SoundStamps``).
         package var isCounting = false
-        /// By how much times were moved forward while packets arrived, in total. That is no time without packets.
+        /// Sum of the forward moves of times while packets arrived: they are not pauses of the camera.
         package var forwardNanoseconds: Int64 = 0
         /// A new estimate of the timestamps' rate, in ppm of the nominal rate; nil if unchanged.
         package var ratePPM: Int64?
@@ -196,7 +196,7 @@ package struct ArrivalClock: Hashable, Sendable {
             correct(late: max(0, late), at: arrival)
         }
         let time = min(local(ticks), arrival)
-        // Where packets arrive sooner than those before, the time would stand still or go back.
+        // For packets that arrive sooner than the previous ones, the time would stand still or go back.
         guard ticks > last.ticks, let given, time < given.time + Self.leastStepNanoseconds else {
             return give(time, arrival)
         }
@@ -214,8 +214,8 @@ package struct ArrivalClock: Hashable, Sendable {
     private func isShifted(_ ticks: Int64, late: Int64, _ arrival: Int64) -> Bool {
         guard let last, let given, let interval = intervalNanoseconds else { return false }
         if let stray {
-            // The sequence continues whose distance is closer to a multiple of the constant one, whatever the delay; if both are
-            // multiples, the one whose delay changes less.
+            // Continues the sequence whose distance is closer to a multiple of the constant one, regardless of the delay; if
+            // both are multiples, the one whose delay changes less.
             let own = rhythm.deviation(of: ticks - stray.ticks)
             let other = rhythm.deviation(of: ticks - last.ticks)
             if let own, let other, (own - other).magnitude > 0.125 { return own < other }
@@ -429,7 +429,7 @@ package struct ArrivalClock: Hashable, Sendable {
         if let late = Self.latest(whole.suffix(Self.lagSeconds)) {
             noteForward(late.least)
             if Self.isLevel(late.least, late.most) { return lag(by: late.least) }
-            // The timestamps go on falling behind: the window may show their rate.
+            // The timestamps keep falling behind: the window may show their rate.
             move(by: late.least)
         }
         guard whole.count == Self.windowSeconds, let first = whole.first, let end = whole.last
@@ -445,12 +445,12 @@ package struct ArrivalClock: Hashable, Sendable {
         // The first second may be incomplete.
         let early = whole.dropFirst().map(\.early)
         if isGapless, isSteady, growth > span / tolerance, growth < span {
-            // By the camera's timestamps, less time has passed.
+            // The camera's timestamps are slow.
             let factor = Int128(span) * 1_000_000 / Int128(span - growth)
             let due = end.least.clampedAdding(growth / Int64(Self.windowSeconds - 1))
             changeRate(by: Int64(clamping: factor), late: min(due, seconds.last?.least ?? due))
         } else if isGapless, early.allSatisfy({ $0 > 1_000_000_000 / tolerance }) {
-            // By the camera's timestamps, more time has passed.
+            // The camera's timestamps are fast.
             let factor = Int128(span) * 1_000_000 / Int128(span + early.reduce(0, +))
             changeRate(by: Int64(clamping: factor), late: 0)
         } else if least > Self.jumpNanoseconds {

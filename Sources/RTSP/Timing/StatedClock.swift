@@ -34,7 +34,7 @@ package struct StatedClock: Hashable, Sendable {
     /// Maximum plausible network delay of a report.
     private static let longestDelayNanoseconds: Int64 = 1_000_000_000
     private static let stepNanoseconds: Int64 = 500_000_000
-    /// Reports of which the one with the least delay determines the offset.
+    /// Number of recent reports; the one with the least delay determines the offset.
     private static let recentReports = 8
     /// Consecutive reports that confirm an offset; a single one may be delayed.
     private static let agreeingReports = 3

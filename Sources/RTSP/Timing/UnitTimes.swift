@@ -205,7 +205,7 @@ package struct UnitTimes: Sendable {
         return Timescale(clockRate).nanoseconds(ticks)
     }
 
-    /// From now on, samples are counted: the clock starts anew, with the first units if they are held.
+    /// From now on, samples are counted: the clock restarts, with the first units if they are held.
     private mutating func beginCount() {
         isCountUntold = true
         clock = ArrivalClock(clockRate: clockRate)

@@ -92,7 +92,7 @@ package struct FragmentReader {
         }
     }
 
-    /// Whether everything presented from a time on, and what is needed to decode it, is in the second file or later.
+    /// Whether all samples presented from a time on, and those needed to decode them, are in the second file or later.
     private static func isSecondEnough(
         _ files: ArraySlice<RecordedSource.File>, from: Int64
     ) -> Bool {

@@ -54,7 +54,7 @@ extension FileRecords {
         }
     }
 
-    /// Adds those of a fragment at one end of the file to ``ends``.
+    /// Adds the records of a fragment at one end of the file to ``ends``.
     mutating func addEnd(_ record: FragmentRecord) {
         for run in record.pieces.flatMap(\.runs) where run.samples > 0 {
             ends[run.track, default: [:]][record.spool, default: SequenceSet()].insert(

@@ -129,7 +129,7 @@ extension MergedStore {
             if let own = try numbers(of: file, in: session).all[spool] { known.formUnion(own) }
         }
         if line.sequences.allSatisfy({ known.firstMissing(in: $0) == nil }) { return true }
-        // What cannot be read at the moment is not stated as lost.
+        // Records that cannot be read at the moment are not reported as lost.
         return line.isDeclaredLost && temporaryOmissions > 0
     }
 }

@@ -36,7 +36,7 @@ package final class MergedStore: SegmentStore {
     private let complain: @Sendable (String) -> Void
     private let leftOut: LeftOut
 
-    /// Counts the parts that were left out, of a store and those made from it.
+    /// Number of omitted parts, for a store and the stores made from it.
     private final class LeftOut: Sendable {
         private let all = Atomic(0)
         private let temporary = Atomic(0)

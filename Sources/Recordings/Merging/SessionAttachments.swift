@@ -100,7 +100,7 @@ struct SessionAttachments: Sendable {
             < (other.session, other.boundNanoseconds, other.offsetNanoseconds)
     }
 
-    /// Where a part lies; nil: it is none.
+    /// The position of a part; nil: the session is none.
     func place(of session: String) -> Position? { places[session] }
 
     /// The session that a session is a part of, or itself.

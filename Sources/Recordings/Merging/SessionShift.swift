@@ -50,7 +50,7 @@ package struct SessionShift: Equatable, Sendable {
     /// For the first archive.
     package static let none = SessionShift(nanoseconds: 0, boundNanoseconds: 0, isMeasured: true)
 
-    /// As the description of a part states it.
+    /// The position that the description of a part states.
     init(_ place: SessionAttachments.Position) {
         self.init(
             nanoseconds: place.offsetNanoseconds, boundNanoseconds: place.boundNanoseconds,
@@ -158,7 +158,7 @@ extension SessionShift {
     ) -> SessionShift? {
         let distance = other.zeroUTCNanoseconds.clampedSubtracting(first.zeroUTCNanoseconds)
         guard distance.magnitude <= UInt64(longestZeroNanoseconds) else { return nil }
-        // Equal ones to the nanosecond: one collector has placed the other's zero on its own clock.
+        // Zeros that are equal to the nanosecond: one collector has placed the other's zero on its own clock.
         let bounds = [first, other].compactMap(\.clock).flatMap {
             distance == 0
                 ? [$0.zeroErrorNanoseconds] : [$0.wallErrorNanoseconds, $0.zeroErrorNanoseconds]

@@ -6,7 +6,7 @@ import Timing
 /// Maps one collector's session times to another's timeline, over the whole session, by the exchanges between the two
 /// collectors' clocks. Any thread may call.
 final class ShiftCourse: Sendable {
-    /// One clock of each of the two.
+    /// One clock of each of the two collectors.
     struct Link: Sendable {
         /// The session's zero on the clock whose times are moved.
         var zeroNanoseconds: Int64

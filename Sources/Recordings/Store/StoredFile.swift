@@ -22,7 +22,7 @@ package protocol StoredFile: Sendable {
     /// Position in a merged session.
     var placement: FilePlacement { get }
 
-    /// A presigned URL, valid for everybody until it expires; nil if the store has none.
+    /// A presigned URL, valid without credentials until it expires; nil if the store has none.
     /// - Parameters:
     ///   - validSeconds: 1 to 604,800.
     ///   - contentType: of the response.

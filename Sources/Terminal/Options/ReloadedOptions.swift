@@ -10,7 +10,7 @@ package struct ReloadedOptions: Sendable {
     /// One line about their effect, for the log.
     /// - Parameters:
     ///   - changeable: names of the options that need no restart.
-    ///   - verb: what those do, after their names.
+    ///   - verb: the words after their names.
     package func line(changeable: Set<String>, verb: String) -> String {
         let now = changed.filter(changeable.contains)
         let later = changed.filter { !changeable.contains($0) }

@@ -102,7 +102,7 @@ package struct ArchiveTakeOver {
     // MARK: A session
 
     /// - Parameter isNewest: whether there is no later session.
-    /// - Returns: whether it is a session: there is nothing but a name where a collector has crashed in the first moment.
+    /// - Returns: whether it is a session: after an early crash of a collector, there is only a name.
     private mutating func take(_ session: String, isNewest: Bool) throws(UploadError) -> Bool {
         // Complete: its description was written last.
         guard !FileSystem.exists(layout.manifest(session)) else { return true }

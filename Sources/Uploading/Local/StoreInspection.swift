@@ -6,7 +6,7 @@ package struct StoreInspection {
     /// Result for a session.
     package struct Report: Encodable, Hashable, Sendable {
         package var session: String
-        /// Segments that the store has as their proofs say.
+        /// Segments that the store has, unchanged since their proofs.
         package var provenSegments = 0
         package var provenBytes: Int64 = 0
         /// Segments whose media is in the store only.

@@ -8,7 +8,7 @@ struct StoredRemoval {
 
     init(in place: UploadTarget) { self.place = place }
 
-    /// Asks the store whether it has a segment as its proof says. To be called directly before the local copy is removed.
+    /// Asks the store whether it has the segment of a proof. To be called directly before the local copy is removed.
     /// - Returns: why it is not proven; nil: it is.
     func recheck(_ segment: SegmentKey) throws(UploadError) -> String? {
         try place.pass(.recheck)

@@ -1,7 +1,7 @@
 import Archive
 import Media
 
-/// Which records of a source the bucket has, from its proofs and its ledger.
+/// The records of a source that the bucket has, from its proofs and its ledger.
 struct StoredSource: Sendable {
     /// The ledger found in the store; nil without one.
     var ledger: StoredDocuments.Document?
@@ -13,7 +13,7 @@ struct StoredSource: Sendable {
     private var earlier: [SpoolID: SequenceSet] = [:]
     /// By spool, the records that were not expected when it started here.
     private var after: [SpoolID: UInt64] = [:]
-    /// By spool, the highest sequence number up to which a proof says that the store has all records.
+    /// By spool, the highest sequence number up to which a proof states that the store has all records.
     private var storedThrough: [SpoolID: UInt64] = [:]
     /// The highest number that a proof or a line names.
     private var highest: [SpoolID: UInt64] = [:]
@@ -64,12 +64,12 @@ struct StoredSource: Sendable {
         }
     }
 
-    /// Up to which record the store has everything.
+    /// The record up to which the store has all records.
     func base(of spool: SpoolID) -> UInt64 {
         known[spool]?.watermark ?? 0
     }
 
-    /// Whether records are missing that the session's description says to have been on a disk.
+    /// Whether records are missing that were on a disk according to the session's description.
     func lacks(_ end: SessionManifest.SpoolEnd) -> Bool {
         guard let spool = SpoolID(hexadecimal: end.spool) else { return false }
         var there = known[spool] ?? SequenceSet()

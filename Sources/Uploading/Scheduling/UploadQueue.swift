@@ -58,7 +58,7 @@ package struct UploadQueue: Sendable {
     package static let maximumSegments = 4_096
     /// Delay of a session's documents, to combine their changes, nanoseconds.
     private static let gatherNanoseconds: Int64 = 2_000_000_000
-    /// When work that another program may do is looked at again.
+    /// Pause before work that another program may do is checked again.
     private static let postponedNanoseconds: Int64 = 5_000_000_000
     /// Failures of one file before they are logged.
     private static let quietFailures = 3
@@ -74,7 +74,7 @@ package struct UploadQueue: Sendable {
         var flaw: String?
 
         var isSetAside: Bool { flaw != nil }
-        /// Another program may be the one that does this now.
+        /// Whether another program may be doing this.
         var isPostponed = false
     }
 
@@ -147,7 +147,7 @@ package struct UploadQueue: Sendable {
         waiting[.documents(session: session)]?.isSetAside ?? false
     }
 
-    /// Whether it was checked which archive the store's session comes from.
+    /// Whether the archive of the store's session is known.
     func isKnown(_ session: String) -> Bool { known.contains(session) }
 
     // MARK: Adding
@@ -315,7 +315,7 @@ package struct UploadQueue: Sendable {
         putBack(work) { $0.due = now }
     }
 
-    /// This program is not the one that does the work now.
+    /// Postpones work that another program does now.
     package mutating func postponed(_ work: UploadWork, now: Int64) {
         endAttempt(work)
         putBack(work) {

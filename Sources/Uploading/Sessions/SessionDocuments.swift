@@ -132,8 +132,8 @@ struct SessionDocuments {
                 default: throw error
                 }
             }
-            // Written before, with the answer lost, or with the record lost: then it is this session's, and is replaced. The description may
-            // also have come from another archive since the store was asked.
+            // The object may exist: it was written before, and the response or the record was lost. Then it belongs to this session, and is
+            // replaced. The description may also come from another archive, since the last request.
             if name == ArchiveLayout.manifestName { try identify(record.identity) }
             let found = try place.store { (bucket) throws(ObjectStoreError) in
                 try bucket.properties(of: "\(session)/\(name)")

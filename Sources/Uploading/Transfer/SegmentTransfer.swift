@@ -243,7 +243,7 @@ struct SegmentTransfer: Sendable {
 
     /// The object differs from the file, and is sent again.
     private mutating func mismatched() -> Bool {
-        // An object that was found is often another one, which says nothing against the store.
+        // An object that was found is often another one: that is no error of the store.
         if !isAdopted || mismatches > 0 { mismatches += 1 }
         mismatches = max(mismatches, 1)
         guard mismatches <= Self.maximumMismatches else { return false }

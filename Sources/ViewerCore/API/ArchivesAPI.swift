@@ -171,7 +171,7 @@ struct ArchivesAPI {
         return library
     }
 
-    /// The mark with its time. A mark that is there already keeps its own, if none is asked for.
+    /// The mark with its time. Without a requested time, an existing mark keeps its own.
     private static func mark(
         _ body: ViewerMark, _ session: String, _ layout: ArchiveLayout
     ) throws -> SessionMarks.Mark {

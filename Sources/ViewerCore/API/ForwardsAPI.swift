@@ -3,7 +3,7 @@ import Files
 import HTTPTypes
 import Hummingbird
 
-/// What the viewer forwards, as JSON. It needs an operator of all sources.
+/// The viewer's forwarded streams, as JSON. For operators of all sources.
 struct ForwardsAPI {
     let service: ForwardService?
 

@@ -158,7 +158,7 @@ struct ZipArchive {
         bytes.add(date)
     }
 
-    /// A ZIP64 field without the sizes, which follow the file: it says that they have eight bytes there (§4.3.9.2).
+    /// A ZIP64 field without the sizes, which follow the file: it means that they have eight bytes there (§4.3.9.2).
     private static func localField(_ entry: Entry) -> [UInt8] {
         guard entry.sizeBytes >= large else { return [] }
         var bytes = Bytes()

@@ -159,7 +159,7 @@ struct GapDateRanges: Sendable {
             given[fingerprint] = number
             let digits = String(fingerprint, radix: 16)
             var id = "gap-" + String(repeating: "0", count: 16 - digits.count) + digits
-            // Two lines of a ledger may say the same.
+            // Two lines of a ledger may be equal.
             if number > 1 { id += "-\(number)" }
             text += range.tag(id: id, zero: zero)
             text += "\n"

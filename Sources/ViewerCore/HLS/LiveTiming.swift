@@ -62,7 +62,7 @@ package struct LiveTiming: Hashable, Sendable {
     /// Time limit of a blocking request, which is then answered with 503 (draft-pantos-hls-rfc8216bis §6.2.5.2).
     package var patienceNanoseconds: Int64 { 3 * targetNanoseconds }
 
-    /// The Advance Part Limit: a request for a part so much further than the last one is refused
+    /// The Advance Part Limit: a request for a part this far beyond the last one is refused
     /// (draft-pantos-hls-rfc8216bis §6.2.5.2).
     package var advancePartLimit: Int {
         guard partTargetNanoseconds < 1_000_000_000 else { return 3 }

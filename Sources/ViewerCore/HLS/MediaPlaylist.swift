@@ -32,7 +32,7 @@ package struct MediaPlaylist: Sendable {
     private var ranges = GapDateRanges()
     /// The text of the segments so far.
     private var body = ""
-    /// Number of those segments.
+    /// Number of segments in ``body``.
     private var count = 0
     /// The file of the last one.
     private var file: Int?

@@ -83,7 +83,8 @@ package struct MultivariantPlaylist: Sendable {
         return text
     }
 
-    /// Renditions of a group have different names (RFC 8216 §4.3.4.1.1), also when only characters that cannot be said differ.
+    /// Renditions of a group have different names (RFC 8216 §4.3.4.1.1), also when they differ only in characters that
+    /// attributes cannot have.
     private static func unused(_ name: String, _ names: inout Set<String>) -> String {
         let plain = quotedText(name, maximumBytes: AttributeList.maximumQuotedBytes / 2)
         let stem = plain.isEmpty ? "source" : plain

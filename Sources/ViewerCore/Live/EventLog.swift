@@ -17,7 +17,7 @@ final class EventLog: Sendable {
 
     /// The audience of an event.
     enum Audience: Hashable, Sendable {
-        /// All clients; of a status, each its part.
+        /// All clients; each gets its part of a status.
         case everybody
         /// Clients that may see the source.
         case source(String)
@@ -214,7 +214,7 @@ final class EventLog: Sendable {
         state.withLock { _ = $0.listeners.removeValue(forKey: ObjectIdentifier(listener)) }
     }
 
-    /// Adds an event. Status and heartbeat events are sent, but not kept; of the status, the newest is for clients that come soon.
+    /// Adds an event. Status and heartbeat events are sent, but not kept; the newest status is sent to clients that connect soon.
     /// - Parameter now: monotonic, nanoseconds.
     func add(
         _ name: String, for audience: Audience = .everybody, json: String,

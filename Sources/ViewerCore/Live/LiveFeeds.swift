@@ -72,7 +72,7 @@ final class LiveFeeds: Sendable {
         for subscriber in subscribers { subscriber.stop() }
     }
 
-    /// Hears these feeds, and no others; at once, or from ``start()`` on.
+    /// Sets the feeds to receive; immediately, or from ``start()`` on.
     func follow(_ places: [FeedEndpoint]) throws(MessagingError) {
         let known = state.withLock { Set($0.subscribers.keys) }
         var new: [FeedEndpoint: FeedSubscriber] = [:]

@@ -19,7 +19,7 @@ final class LiveHub: Sendable {
     static let maximumWatchersOfAccount = 100
     /// Maximum size of the group of pictures that is cached for new viewers.
     private static let groupBytes = 16 << 20
-    /// All groups that are kept: two seconds of 500 sources of 4 Mbit/s. Each feed has an equal part.
+    /// Maximum bytes of all kept groups: two seconds of 500 sources of 4 Mbit/s. Each feed has an equal share.
     static let groupsBytes = 512 << 20
     /// Sources of one feed: more than a collector admits. Others are left out.
     static let maximumSourcesOfFeed = 2_048
@@ -36,9 +36,9 @@ final class LiveHub: Sendable {
     /// A held stream without messages for this long, and for twice its usual interval, gives way to another feed's. Batches of watched
     /// sources have 0.1 s.
     static let patienceNanoseconds: Int64 = 1_000_000_000
-    /// Media with a longer lag is not taken from a feed that had the source before.
+    /// Maximum lag of media for which a source returns to its previous feed.
     fileprivate static let timelyNanoseconds: Int64 = 3_000_000_000
-    /// A feed whose source was taken for its silence gets it back for this long.
+    /// A feed that was replaced because of its silence is preferred again within this time.
     static let returnNanoseconds: Int64 = 30_000_000_000
 
     /// A source in one feed.
@@ -191,7 +191,7 @@ final class LiveHub: Sendable {
     private let state = Mutex(State())
     private let maximumGroupsBytes: Int
     private let lingeringNanoseconds: Int64
-    /// In a structure: a function that is a ``Mutex``'s own value is wrapped once more each time it is read.
+    /// A structure, because a function that is the value of a ``Mutex`` itself is wrapped once more at each read.
     private struct Listener {
         /// Called when the topics have changed.
         var changed: @Sendable () -> Void = {}

@@ -22,11 +22,11 @@ package struct SiteSettings: Sendable {
             [SiteCollector], _ apply: @escaping SiteChanges.Application,
             _ complain: @escaping @Sendable (String) -> Void
         ) throws -> SiteChanges
-    /// The collectors whose archives are read at the start; empty: none has been looked at.
+    /// The collectors whose archives are read at the start; empty: they have not been looked up.
     package var known: [SiteCollector] = []
     /// The identity of the archive in a directory of this machine; nil: there is none.
     package var identity: @Sendable (String) -> String?
-    /// How feeds of other machines are heard.
+    /// Access to feeds of other machines.
     package var feeds: FeedAccess
 
     package init(
@@ -57,8 +57,8 @@ package struct SiteSettings: Sendable {
     }
 }
 
-/// Looks up the collectors of a site every ``intervalSeconds``, on a thread of its own, and passes on what has changed: archives to read,
-/// and feeds to hear. While the database is away, the last ones stay.
+/// Looks up the collectors of a site every ``intervalSeconds``, on a thread of its own, and passes on changes: archives to read,
+/// and feeds to receive. While the database is unreachable, the last ones are kept.
 final class SiteFollower: Sendable {
     /// As often as collectors report.
     private static let intervalSeconds = 5.0

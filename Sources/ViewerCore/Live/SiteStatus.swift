@@ -83,7 +83,7 @@ struct SiteStatus: Sendable {
         var view = worst.value
         view.version = Set(views.map(\.value.version)).sorted().joined(separator: ", ")
         view.isReady = views.allSatisfy(\.value.isReady)
-        // Each of ``SiteView/collectors`` has it as its state.
+        // The state is in each of ``SiteView/collectors``.
         view.isDraining = nil
         view.progressAgeSeconds = views.compactMap(\.value.progressAgeSeconds).max()
         let longest = views.max {
@@ -105,7 +105,7 @@ struct SiteStatus: Sendable {
         return view
     }
 
-    /// Each source once: as the collector says that has it.
+    /// Each source once, with the status from the collector that has it.
     private func sources(
         _ now: Int64, present: Set<String>, _ feed: (String) -> String?
     ) -> [SiteView.Source] {
@@ -163,7 +163,7 @@ struct SiteStatus: Sendable {
         Double(max(0, now - nanoseconds)) / 1e9
     }
 
-    /// A collector whose feed has not been heard: as it has reported in the catalog.
+    /// A collector without a received feed, from its report in the catalog.
     private func unheard(
         _ name: String, _ reported: Reported?, secondsSinceAnswer: Double
     ) -> SiteView.Collector {

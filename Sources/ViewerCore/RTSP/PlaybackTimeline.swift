@@ -2,7 +2,7 @@ import Media
 
 /// Maps the session times of a playback to the times at which it is played. Long gaps are shortened.
 ///
-/// RTP timestamps and the pace use the played times: players wait for as long as the timestamps say, whenever the packets arrive.
+/// RTP timestamps and the pace use the played times: players wait as the timestamps require, whenever the packets arrive.
 /// Sender reports map them to UTC.
 struct PlaybackTimeline {
     /// Longer gaps are shortened.

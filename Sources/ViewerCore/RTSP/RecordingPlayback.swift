@@ -46,7 +46,7 @@ final class RecordingPlayback: Sendable {
             var repeated: [TrackKind: Int64] = [:]
             /// Session time up to which all tracks are recorded, nanoseconds; nil: not known yet.
             var horizon: Int64?
-            /// Nothing is recorded after what the reader has found, or it is not wanted.
+            /// No samples in the range follow those that the reader has found.
             var isComplete = false
             /// The horizon is reached.
             var isDrained = true
@@ -222,7 +222,7 @@ final class RecordingPlayback: Sendable {
             "the recording has another format from \(seconds) s on: request it with ?from=\(seconds)"
     }
 
-    /// Whether a source is still being recorded. Its last file says nothing about that while the next one is begun.
+    /// Whether a source is still being recorded. Its last file does not show that while the next one is begun.
     private static func isGrowing(
         _ source: String, in session: String, _ library: RecordingLibrary
     ) throws -> Bool {
@@ -348,7 +348,7 @@ final class RecordingPlayback: Sendable {
         _ reading: inout Cursor.Reading, _ cursor: Cursor, _ library: RecordingLibrary
     ) throws {
         guard reading.isDrained, !reading.isComplete, !reading.isOver else { return }
-        // Before the list of files, which is then the last one.
+        // Determined before the files are listed: if the source has ended, that list is final.
         let isGrowing = try Self.isGrowing(source, in: session, library)
         let horizon = try isGrowing ? reachable(&reading, library) : .max
         reading.isComplete =
@@ -478,7 +478,7 @@ final class RecordingPlayback: Sendable {
         return batch
     }
 
-    /// A step was sent: a later start without a range is there.
+    /// A step was sent: a later start without a range continues there.
     func note(sent step: Step) {
         state.withLock { $0.position = step.positionNanoseconds }
     }
@@ -510,7 +510,7 @@ final class RecordingPlayback: Sendable {
             return nil
         }
         if !reading.isComplete, let horizon = reading.horizon, sample.dtsNanoseconds >= horizon {
-            // It is read again.
+            // The sample is used later.
             reading.ahead.insert(sample, at: 0)
             return nil
         }

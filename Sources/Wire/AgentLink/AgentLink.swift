@@ -34,7 +34,7 @@ package struct AgentLink<Payload: Sendable>: Sendable {
     private static var waitingNoticeInterval: Int64 { 600 }
 
     private let settings: AgentLinkSettings
-    /// To which collector; the link's owner changes it while the link is not connected.
+    /// The collector; the link's owner changes it while the link is not connected.
     package var route: LinkRoute
     private var state = State.offline
     /// The link's position in the log of each source; only the log's owner changes it from outside.
@@ -64,7 +64,7 @@ package struct AgentLink<Payload: Sendable>: Sendable {
     private var shutOutBy: RefusalWitness?
     /// A Hello was not answered.
     private var isUnanswered = false
-    /// Where agents meet.
+    /// The estimate of the collector's clock, for common send instants.
     private(set) var collectorClock: CollectorClock
     /// The minor version of the collector's protocol; 0: not connected.
     private var collectorMinor: UInt32 = 0

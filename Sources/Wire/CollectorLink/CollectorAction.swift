@@ -88,7 +88,7 @@ package struct OpenedSource: Hashable, Sendable {
     package var missing: ClosedRange<UInt64>?
     /// The term under which it is sent; 0: the agent does not support terms.
     package var term: UInt64 = 0
-    /// Records that other collectors hold, as the agent says.
+    /// Records that other collectors hold, by the agent's statement.
     package var held: [HeldRange] = []
     /// The session in which another collector recorded it last.
     package var session: SessionOffer?

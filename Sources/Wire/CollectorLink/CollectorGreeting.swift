@@ -307,7 +307,7 @@ extension CollectorLink {
             + "agent --collector with two endpoints"
     }
 
-    /// The highest term that was seen of an agent's spool; nil: its present one is not lower, or it knows no terms.
+    /// The highest known term of an agent's spool, if its Hello has a lower one; otherwise, or without terms, nil.
     private func seenTerm(of hello: Hello, _ durable: some DurabilityLookup) -> UInt64? {
         guard hello.term > 0 else { return nil }
         let seen = hello.sources.map { durable.archived(source: $0.name, spool: hello.spool).term }

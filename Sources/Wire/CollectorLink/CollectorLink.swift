@@ -14,7 +14,7 @@ package struct CollectorLink: Sendable {
     var isStopping = false
     /// Why agents that have another collector are to go there; nil: they need not.
     package var elsewhere: String?
-    /// Where the session's zero is, if it has begun.
+    /// The position of the session's zero, if it has begun.
     package private(set) var sessionClock: SessionClock?
 
     var connections: [PeerID: CollectorConnection] = [:]
@@ -256,7 +256,7 @@ package struct CollectorLink: Sendable {
     /// Sets the session's zero, or a better estimate; nil without a session. Agents receive it with their next Ack.
     package mutating func setSessionClock(_ clock: SessionClock?) { sessionClock = clock }
 
-    /// Has an agent that has another collector go there.
+    /// Sends an agent to another collector, if it has one.
     /// - Parameter peer: nil: every such agent; with ``elsewhere``.
     package mutating func sendElsewhere(
         _ peer: PeerID? = nil, because reason: String, now: Int64, durable: some DurabilityLookup
@@ -264,7 +264,7 @@ package struct CollectorLink: Sendable {
         let peers = peer.map { [$0] } ?? movablePeers
         return peers.flatMap { peer -> [CollectorAction] in
             guard let connection = connections[peer], connection.hasOthers else { return [] }
-            // What is durable need not be sent again.
+            // Durable records need not be sent again.
             return acknowledge(peer, now: now, durable: durable)
                 + refuse(
                     peer, .elsewhere, reason, address: connection.address, now: now,
@@ -297,7 +297,7 @@ package struct CollectorLink: Sendable {
     /// elsewhere.
     package var returnedSources: [String] { sources(of: isLastResort) }
 
-    /// An agent says that it has no other collector also while two of two collectors record it.
+    /// With two collectors in use, of two, an agent also reports that it has no other one.
     private func isLastResort(of connection: CollectorConnection) -> Bool {
         !connection.hasOthers && connection.collectors > (settings.mirrored ? 2 : 1)
     }

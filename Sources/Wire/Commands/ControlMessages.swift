@@ -36,7 +36,7 @@ package struct ControlReply: Hashable, Sendable {
         case report(CommandReply, payload: [UInt8])
         /// The change has been published to all listeners.
         case changeTold
-        /// How far a drain is.
+        /// Progress of a drain.
         case draining(DrainProgress)
         /// The status: a JSON document (`proto/json/schema.json`, "tributary top").
         case status([UInt8])
@@ -55,7 +55,7 @@ package struct ControlReply: Hashable, Sendable {
     }
 }
 
-/// How far a drain is.
+/// Progress of a drain.
 package struct DrainProgress: Hashable, Sendable {
     /// The collector's name; empty without one.
     package var collector: String

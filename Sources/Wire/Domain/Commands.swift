@@ -143,7 +143,7 @@ package struct CaptureStatus: Hashable, Sendable {
     package var software = ""
     /// The endpoint of the collector that the source is sent to.
     package var collector = ""
-    /// Which collector it was sent to before, and why not any more; empty: none since the start.
+    /// The previous collector, and the reason of the change; empty: none since the start.
     package var moved = ""
     /// Number of records that other collectors have and the box has not, by their names.
     package var held: [String: UInt64] = [:]

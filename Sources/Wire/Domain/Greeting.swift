@@ -93,7 +93,7 @@ package struct Welcome: Hashable, Sendable {
     package var sources: [SourceState]
     /// The collector's name; empty if it has none.
     package var collector = ""
-    /// Where the session's zero is, if it has begun.
+    /// The position of the session's zero, if it has begun.
     package var clock: SessionClock?
     /// Records must be sent to two collectors, and kept until both have persisted them.
     package var mirrored = false
@@ -148,7 +148,7 @@ package struct Acknowledgement: Hashable, Sendable {
     /// Number of instants per ``WireLimits/gatherMilliseconds`` at which agents should send their batches; 0:
     /// ``WireLimits/sendInstants``.
     package var sendInstants: UInt32
-    /// Where the session's zero is, when that is news.
+    /// The position of the session's zero, if it has changed.
     package var clock: SessionClock?
 
     package init(sources: [SourceState], session: String, sendInstants: UInt32 = 0) {

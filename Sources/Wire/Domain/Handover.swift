@@ -12,7 +12,7 @@ package struct HeldRange: Hashable, Sendable {
     }
 }
 
-/// Where a session's zero is on a collector's clock.
+/// The position of a session's zero on a collector's clock.
 package struct SessionClock: Hashable, Sendable {
     /// The session's name: a valid directory name.
     package var session: String

@@ -7,8 +7,8 @@ enum StreamURL {
     /// Maximum length of a file with a URL.
     private static let maximumBytes = 4_096
 
-    /// The error in a URL that was given on the command line, in one line; nil: it is valid there. A stream key cannot be told
-    /// from another part of a path.
+    /// The error in a URL that was given on the command line, in one line; nil: it is valid there. A stream key cannot be
+    /// distinguished from another part of a path.
     static func flaw(onCommandLine url: String) -> String? {
         guard let mark = url.firstRange(of: "://") else { return nil }
         let rest = url[mark.upperBound...]

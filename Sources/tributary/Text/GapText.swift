@@ -19,7 +19,7 @@ enum GapText {
         let long = gaps.filter { !isShort($0) }
         let short = gaps.filter(isShort)
         var lines = long.map { "missing: \(text($0, zero))" }
-        // What a camera's clock is found to do has a text of its own.
+        // Findings about a camera's clock have texts of their own.
         var groups: [String: [LedgerEntry]] = [:]
         for gap in short {
             let text = gap.text ?? ""

@@ -12,7 +12,7 @@ struct NetworkBacklog {
 
     /// Whether the last read may have data that was read late.
     private(set) var isBehind = false
-    /// Nothing is left of what arrived before the last read.
+    /// Whether all data that arrived before the last read has been read.
     private var isCurrent = false
     /// End of the last read; nil before the first one of a connection.
     private var lastRead: Int64?
@@ -20,7 +20,7 @@ struct NetworkBacklog {
     private var readUntil: Int64 = 0
 
     /// Adds a read.
-    /// - Parameter newest: the latest arrival of what was read; nil: nothing was, or only parts of packets.
+    /// - Parameter newest: the latest arrival of a packet that was read; nil: none was read completely.
     mutating func noteRead(from began: Int64, until ended: Int64, newest: Int64?) {
         if let lastRead, ended.clampedSubtracting(lastRead) >= Self.stallNanoseconds {
             if !isBehind { readUntil = lastRead }

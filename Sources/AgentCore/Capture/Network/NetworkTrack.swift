@@ -158,7 +158,7 @@ struct NetworkProgress {
     private var lastNanoseconds: Int64?
     /// When the last unit arrived, less the known delay.
     private var heardNanoseconds = Int64.min
-    /// By how much the clock moved the times of the next samples forward although units arrived.
+    /// The time by which the clock moved the next samples forward although units arrived.
     private var forwardNanoseconds: Int64 = 0
     /// Unreported implausible timestamps, and the time of the first one.
     private var stray: (count: Int, startNanoseconds: Int64)?
@@ -240,8 +240,8 @@ struct NetworkProgress {
 
     // MARK: Silence
 
-    /// Time without samples after which the camera is considered silent. Of pictures, whose rate may be low or vary, at least
-    /// thrice their last distance; nil: their distance is not known.
+    /// Time without samples after which the camera is considered silent. For pictures, whose rate may be low or vary,
+    /// at least thrice their last distance; nil: their distance is not known.
     private var silenceNanoseconds: Int64? {
         switch kind {
         case .audio: 1_000_000_000

@@ -120,7 +120,7 @@ struct PictureBacklog {
         guard items.count > Self.mostItems else { return }
         if samples > 0 { keyframe = .afterGap }
         dropPictures { _ in true }
-        // Without pictures in between, gaps of the source are one.
+        // Gaps of the source without pictures between them are joined.
         let losses = items.compactMap { item -> CaptureLoss? in
             if case .lost(let loss) = item { loss } else { nil }
         }
@@ -196,7 +196,7 @@ struct PictureBacklog {
 }
 
 extension CaptureLoss {
-    /// One loss from the start of the earlier one to the end of the later one, with the cause of this one.
+    /// One loss from the start of the earlier one to the end of the later one, with the cause of `self`.
     fileprivate func joined(_ other: CaptureLoss) -> CaptureLoss {
         var joined = self
         joined.startNanoseconds = min(startNanoseconds, other.startNanoseconds)

@@ -50,7 +50,7 @@ final class PictureSubscription: Sendable {
     /// Whether a picture's memory is in use, or will be.
     var hasMemory: Bool { state.withLock { $0.isHeld || $0.backlog.hasPictures } }
 
-    /// Drops all items, and takes no more.
+    /// Drops all items, and accepts no more.
     func cancel() {
         state.withLock { state in
             state.isCancelled = true

@@ -57,7 +57,7 @@ struct CameraSlew: Sendable {
         return least - least / slack...greatest.clampedAdding(greatest / slack)
     }
 
-    /// The times of each place from which all later ones have a solution.
+    /// For each place, the times from which all later places have a solution.
     /// - Parameter following: the first place after these, with its times; nil: none follows.
     static func reachable(
         _ places: [Position], following: (place: Position, times: ClosedRange<Int64>)?

@@ -29,12 +29,12 @@ struct StatedTimes: Sendable {
     private static let toleranceNanoseconds: Int64 = 50_000_000
     /// After this time, a finding with an unchanged median is reported as well.
     private static let calmNanoseconds: Int64 = 900_000_000_000
-    /// A report states nothing about samples that arrive so much later: their timestamps may have wrapped (after 13 h at 90 kHz).
+    /// Validity of a report: timestamps of later samples may have wrapped (after 13 h at 90 kHz).
     private static let reportNanoseconds: Int64 = 3_600_000_000_000
     /// Seconds from 1900 to 1970.
     private static let secondsTo1970: Int64 = 2_208_988_800
 
-    /// Timestamps that differ from their arrivals by more than this, from one sample to the next, began anew.
+    /// Timestamps that differ from their arrivals by more than this, from one sample to the next, have restarted.
     private static let newCountNanoseconds: Int64 = 10_000_000_000
 
     /// Samples that are compared together.
@@ -134,7 +134,7 @@ struct StatedTimes: Sendable {
         }
     }
 
-    /// Whether the camera's timestamps began anew between two samples: it has been connected again, or has restarted its stream.
+    /// Whether the camera's timestamps restarted between two samples: it has been connected again, or has restarted its stream.
     private static func isNewCount(
         _ stamp: CameraStamp, after last: CameraStamp, _ clockRate: UInt32
     ) -> Bool {
