@@ -119,6 +119,16 @@ struct MuxerHandle: ~Copyable {
         av_codec_get_id(context.pointee.oformat.pointee.codec_tag, tag) == codec ? tag : 0
     }
 
+    /// H.264 with length prefixes in AVI has the code `avc1`: for `H264`, the muxer requires start codes.
+    func setLengthPrefixed(_ parameters: UnsafeMutablePointer<AVCodecParameters>) {
+        guard String(cString: context.pointee.oformat.pointee.name) == "avi",
+            parameters.pointee.codec_id == AV_CODEC_ID_H264,
+            parameters.pointee.extradata_size > 0, parameters.pointee.extradata[0] == 1
+        else { return }
+        parameters.pointee.codec_tag = "avc1".utf8.reversed()
+            .reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
+    }
+
     /// Sets the sample entry of recordings: some players read no other.
     static func setEntry(of parameters: UnsafeMutablePointer<AVCodecParameters>) {
         guard let codec = VideoCodec(parameters.pointee.codec_id) else { return }
@@ -143,6 +153,7 @@ struct MuxerHandle: ~Copyable {
         parameters.pointee.codec_id = codec.pointee.id
         parameters.pointee.codec_tag = tag(track.track.codecTag, of: codec.pointee.id)
         Self.setExtradata(track.track.configuration, of: parameters)
+        setLengthPrefixed(parameters)
         switch track.track.content {
         case .picture(let picture):
             describe(picture, stream, parameters)

@@ -94,8 +94,9 @@ package struct Remuxer: ~Copyable {
                 // muxer chooses the tag.
                 parameters.pointee.codec_tag = 0
             }
-            if format.isISO, let parameters = output.stream(Int(number)).pointee.codecpar {
-                MuxerHandle.setEntry(of: parameters)
+            if let parameters = output.stream(Int(number)).pointee.codecpar {
+                output.setLengthPrefixed(parameters)
+                if format.isISO { MuxerHandle.setEntry(of: parameters) }
             }
             // Containers without edit lists get no more audio before the start than the first frame needs.
             let isPicture = stream.pointee.codecpar.pointee.codec_type == AVMEDIA_TYPE_VIDEO

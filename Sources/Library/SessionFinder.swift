@@ -92,12 +92,25 @@ package struct SessionFinder: Sendable {
         -> [String]
     {
         if name == "latest" {
-            guard let newest = try library.sessionNames().last else {
-                throw LibraryError.empty(archive: library.name)
+            // A folder of the archive without a description is not a session.
+            for session in try library.sessionNames().reversed() {
+                do throws(ArchiveError) {
+                    _ = try library.manifest(session)
+                } catch {
+                    if error.isForAbsence { continue }
+                }
+                return [session]
             }
-            return [newest]
+            throw LibraryError.empty(archive: library.name)
         }
         if try library.hasSession(name) { return [try library.whole(of: name)] }
+        let found = try named(name, in: library)
+        guard !found.isEmpty else { throw LibraryError.noSession(name, archive: library.name) }
+        return found
+    }
+
+    /// Sessions with that name; else those with that tag.
+    private static func named(_ name: String, in library: RecordingLibrary) throws -> [String] {
         var named: [String] = []
         var tagged: [String] = []
         let sessions = try library.sessionNames()
@@ -112,9 +125,7 @@ package struct SessionFinder: Sendable {
             case .silence(let error): library.complain("\(error)")
             }
         }
-        let found = named.isEmpty ? tagged : named
-        guard !found.isEmpty else { throw LibraryError.noSession(name, archive: library.name) }
-        return found
+        return named.isEmpty ? tagged : named
     }
 
     /// Resolves one argument.
@@ -187,7 +198,10 @@ package struct SessionFinder: Sendable {
         }
         if StoreAddress.isAddress(what) { throw LibraryError.address(what) }
         guard NamedPath.exists(what) else {
-            if isPath { throw LibraryError.noFile(what) }
+            // A name that was given to a session may look like a path.
+            if isPath, (try? Self.named(what, in: library()).isEmpty) ?? true {
+                throw LibraryError.noFile(what)
+            }
             return nil
         }
         guard NamedPath.isDirectory(what) else { return .file(NamedPath.resolved(what)) }

@@ -38,6 +38,33 @@ import Testing
         #expect(found.allSatisfy { $0.text.contains("rename it") })
     }
 
+    @Test func `a copy under another name is to be removed`() throws {
+        let copy = paths[0].replacing(".mp4", with: " (copy).mp4")
+        try FileManager.default.copyItem(atPath: paths[0], toPath: copy)
+        let found = try damage().filter { $0.path == copy }
+        #expect(found.map(\.text).contains { $0.hasSuffix("remove it") })
+    }
+
+    @Test(arguments: [SessionNotes.fileName, SessionMarks.fileName])
+    func `unreadable labels are damage`(file: String) throws {
+        let path = "\(archive.layout.session("s"))/\(file)"
+        try FileSystem.replace(path, with: Array("{\"name\" : \"Pre".utf8))
+        #expect(try damage().map(\.path) == [path])
+        try FileSystem.replace(
+            path,
+            with: file == SessionNotes.fileName
+                ? SessionNotes(name: "Premiere").encoded() : SessionMarks().encoded())
+        #expect(try damage().isEmpty)
+    }
+
+    @Test func `a source that cannot be read is damaged once`() throws {
+        let folder = archive.layout.source("s", "camera")
+        try FileManager.default.removeItem(atPath: folder)
+        #expect(try damage().map(\.text) == ["the session's source has no recording"])
+        try FileSystem.replace(folder, with: [])
+        #expect(try damage().map(\.path) == [folder])
+    }
+
     @Test func `a moved zero is damage`() throws {
         try describe {
             let zero = $0.zeroTime.advanced(by: 7_000_000_000)

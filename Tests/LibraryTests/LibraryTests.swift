@@ -67,6 +67,16 @@ import TestRecordings
         try library.setLabels(SessionNotes(name: "three", tags: ["red", "blue"]), of: "two")
         #expect(meaning("latest") == "session two")
         #expect(meaning("rehearsal") == "session one")
+        // A stray folder is not a session; a damaged session is.
+        try FileSystem.makeDirectories(archive.layout.session("zz"))
+        #expect(meaning("latest") == "session two")
+        try FileSystem.replace(archive.layout.manifest("zz"), with: Array("{".utf8))
+        #expect(meaning("latest") == "session zz")
+        try FileSystem.removeTree(archive.layout.session("zz"))
+        // A name may look like a path.
+        try library.setLabels(SessionNotes(name: "act/2"), of: "three")
+        #expect(meaning("act/2") == "session three")
+        try library.setLabels(SessionNotes(), of: "three")
         #expect(meaning("blue") == "session two")
         // An ID takes precedence over a name.
         #expect(meaning("three") == "session three")
@@ -84,6 +94,23 @@ import TestRecordings
                 == "'ARCHIVE/sessions/one/camera' is neither a session directory (it has no session.json) nor an archive "
                 + "(it has no sessions)")
         #expect(complaints.all.isEmpty)
+    }
+
+    @Test(arguments: [" ", "latest", "a\nb"])
+    func `a name that cannot be used is refused`(name: String) {
+        #expect(throws: SessionEdit.Flaw.self) { try SessionEdit(name: name) }
+    }
+
+    @Test func `a change is made although the catalog cannot be told of it`() throws {
+        try archive.addSession("one", segments: 1)
+        let (catalog, _) = try SQLiteCatalog.openMended(archive.layout)
+        _ = try CatalogIndexing.update(catalog, archive.layout)
+        let library = try library()
+        let notes = "\(archive.layout.session("one"))/\(SessionNotes.fileName)"
+        try FileSystem.replace(notes, with: Array("{".utf8))
+        try library.setProtected(true, "one")
+        #expect(library.isProtected("one"))
+        #expect(complaints.all.contains { $0.contains("restore or remove it") })
     }
 
     @Test func `lists are the same with and without a catalog, but ranges need one`() throws {

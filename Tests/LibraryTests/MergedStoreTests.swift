@@ -237,6 +237,44 @@ import Testing
         #expect(holes.findings.map(\.text).contains { $0.hasPrefix("records 251 to 299 ") })
     }
 
+    @Test func `a source that one archive has is not missing in another`() throws {
+        let recorded = try WrittenSession { _ in 0 }
+        try split(recorded, east: old, west: new, { _ in true }, { _ in true })
+        try FileSystem.removeTree(places[1].source(Self.session, "camera"))
+        #expect(try library().verification(of: Self.session).isIntact)
+        try FileSystem.removeTree(places[0].source(Self.session, "camera"))
+        let report = try library().verification(of: Self.session)
+        #expect(
+            report.findings.filter(\.severity.isDamage).map(\.text)
+                == ["the session's source has no recording"])
+    }
+
+    /// A source that moves to another collector can be recorded there in a session of that collector, and come back.
+    @Test func `records between two archives' records may be in another session`() throws {
+        let recorded = try WrittenSession { _ in 0 }
+        try old.copy(Self.session, from: recorded.layout, to: places[0]) {
+            (251...300).contains($1)
+        }
+        try rename(Self.session, to: "other", in: places[0])
+        try split(recorded, east: old, west: new, { $0 <= 250 }, { $0 > 300 })
+        let report = try library().verification(of: Self.session)
+        #expect(report.isIntact, "\(report.findings)")
+        #expect(
+            report.findings.map(\.text) == [
+                "50 records of camera are in another session of these archives: read them in other"
+            ])
+        try FileSystem.removeTree(places[0].session("other"))
+        #expect(try !library().verification(of: Self.session).isIntact)
+    }
+
+    private func rename(_ session: String, to other: String, in layout: ArchiveLayout) throws {
+        var manifest = try SessionManifest.read(layout.manifest(session))
+        manifest.session = other
+        try FileManager.default.moveItem(
+            atPath: layout.session(session), toPath: layout.session(other))
+        try FileSystem.replace(layout.manifest(other), with: manifest.encoded())
+    }
+
     /// Far apart: the clocks' rates differ, and the session is long.
     @Test(arguments: [7_000_000, 400_000_000] as [Int64])
     func `the second archive's times are moved to the first one's timeline`(shift: Int64) throws {
@@ -372,11 +410,7 @@ import Testing
         try split(recorded, east: old, west: new, { $0 <= 250 }, { $0 > 250 })
         try add(held(1...250), to: places[1])
         let other = "other"
-        var manifest = try SessionManifest.read(places[0].manifest(Self.session))
-        manifest.session = other
-        try FileManager.default.moveItem(
-            atPath: places[0].session(Self.session), toPath: places[0].session(other))
-        try FileSystem.replace(places[0].manifest(other), with: manifest.encoded())
+        try rename(Self.session, to: other, in: places[0])
         let alone = try western().verification(of: Self.session)
         #expect(alone.sources.first?.held?.map(\.records) == [250])
         let report = try library().verification(of: Self.session)

@@ -80,7 +80,7 @@ package struct SessionMarks: Codable, Hashable, Sendable {
     /// Reads the bytes of a session's marks.
     /// - Parameter path: the file in errors.
     package static func parse(_ bytes: [UInt8], path: String) throws(ArchiveError) -> SessionMarks {
-        let reason = "was not written by 'tributary mark'"
+        let reason = "was not written by 'tributary mark': restore or remove it"
         let marks: SessionMarks
         do {
             marks = try JSONDecoder().decode(SessionMarks.self, from: Data(bytes))

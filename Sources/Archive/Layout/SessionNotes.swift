@@ -39,7 +39,8 @@ package struct SessionNotes: Codable, Hashable, Sendable {
         do {
             return try JSONDecoder().decode(SessionNotes.self, from: Data(bytes))
         } catch {
-            throw .malformed(path: path, reason: "was not written by 'tributary note'")
+            throw .malformed(
+                path: path, reason: "was not written by 'tributary note': restore or remove it")
         }
     }
 

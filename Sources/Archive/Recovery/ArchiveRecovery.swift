@@ -345,6 +345,8 @@ package struct ArchiveRecovery {
             layout.manifest(manifest.session), with: manifest.encoded(), on: layout.disk)
         guard isWritten else { return }
         archive.notes.append(
-            RecoveryNote(.warning, "finished session \(manifest.session), left open by a crash"))
+            RecoveryNote(
+                .warning,
+                "finished session \(manifest.session), left open by the previous collector"))
     }
 }

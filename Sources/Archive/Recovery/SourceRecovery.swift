@@ -460,7 +460,7 @@ extension SourceRecovery {
                 addLine(.failed, text)
             } else {
                 let text =
-                    "\(segment.path): finished after a crash, \(segment.fragments) fragments"
+                    "\(segment.path): finished at the start of a collector, \(segment.fragments) fragments"
                 notes.append(RecoveryNote(.info, source: name, text))
                 addLine(.resumed, text)
             }

@@ -30,7 +30,10 @@ extension SessionReport {
         }
         for name in Set(reports.flatMap(\.sources).map(\.name)).sorted() {
             let own = reports.flatMap(\.sources).filter { $0.name == name }
-            let (numbers, recorded, copies) = SourceNumbers.joined(own.map(\.numbers))
+            var (numbers, recorded, copies) = SourceNumbers.joined(own.map(\.numbers))
+            let holed = Set(numbers.holes.filter { !$0.ranges.isEmpty }.map(\.spool))
+            // A source may have been recorded in a session of another archive in the meantime.
+            if !holed.isEmpty { numbers.explainHoles(by: try otherSessions(name, holed)) }
             let folder = "\(path)/\(name)"
             // The rest of a source may arrive at a collector that is still recording, if no finished archive has the source.
             let isOpen = reports.allSatisfy { report in
@@ -75,6 +78,17 @@ extension SessionReport {
                     held: away.isEmpty ? nil : away, copies: copies, numbers: numbers))
         }
         return joined
+    }
+}
+
+extension SessionReport {
+    /// Findings about sources of a session's description that have no recording. A source that could not be read has a finding.
+    package static func absenceFindings(
+        _ absent: [String], besides findings: [Finding], _ path: (String) -> String
+    ) -> [Finding] {
+        absent.map(path).filter { path in !findings.contains { $0.path == path } }.map {
+            Finding(.damage, $0, "the session's source has no recording")
+        }
     }
 }
 

@@ -29,6 +29,9 @@ package protocol SessionFiles {
     /// Files of a source that were being removed.
     func interruptedRemovals(of source: String) throws(ArchiveError) -> [InterruptedRemoval]
 
+    /// Reads a file of the session's folder; nil: there is none.
+    func contents(of file: String, limit: Int) throws(ArchiveError) -> [UInt8]?
+
     /// Segments whose media is in an object store only. Empty if these files are the store's.
     func movedSegments(of source: String) throws(ArchiveError) -> [MovedSegment]
 }
@@ -75,6 +78,11 @@ package struct SessionDirectory: SessionFiles {
 
     package func manifest() throws(ArchiveError) -> SessionManifest {
         try SessionManifest.read(manifestPath)
+    }
+
+    package func contents(of file: String, limit: Int) throws(ArchiveError) -> [UInt8]? {
+        let path = "\(path)/\(file)"
+        return FileSystem.exists(path) ? try FileSystem.read(path, limit: limit) : nil
     }
 
     package func sourceNames() throws(ArchiveError) -> [String] { try layout.sourceNames(session) }

@@ -61,10 +61,13 @@ package struct SessionVerifier {
                 sources.append(try verifier.source(name, in: manifest))
             }
         }
-        for source in manifest?.sources ?? []
-        where !sources.contains(where: { $0.name == source.name }) {
-            damage(files.path(of: source.name), "the session's source has no recording")
+        let absent = (manifest?.sources ?? []).map(\.name).filter { name in
+            !sources.contains { $0.name == name }
         }
+        if !hasOthers {
+            findings += SessionReport.absenceFindings(absent, besides: findings, files.path(of:))
+        }
+        try checkLabels()
         if let manifest { checkZero(of: manifest) }
         return SessionReport(
             session: session, zero: manifest?.zero, state: manifest?.state.rawValue,
@@ -99,7 +102,7 @@ package struct SessionVerifier {
         for segment in segments {
             let file = try files.examine(segment, of: name, ledger: ledger.entries)
             reports.append(file.report)
-            check(segment, of: name, file, in: manifest)
+            check(segment, of: name, file, in: manifest, besides: segments)
             clocks += file.clocks
             ends += file.ends.map { (file.report, $0.first, $0.last) }
             for (spool, ranges) in file.sequences {
@@ -163,17 +166,42 @@ package struct SessionVerifier {
 
     /// Whether a segment's name is the instant at which it begins, and the session's zero that of the description.
     private mutating func check(
-        _ segment: String, of source: String, _ file: FileVerifier, in manifest: SessionManifest?
+        _ segment: String, of source: String, _ file: FileVerifier, in manifest: SessionManifest?,
+        besides segments: [String]
     ) {
         guard let zero = file.sessionZero else { return }
         let origin = zero.advanced(by: file.originNanoseconds)
         let named = SegmentName(segment)?.origin
         if named.map({ Self.differ($0, origin) }) ?? true {
+            let name = "\(SegmentName(origin: origin))"
+            let remedy = segments.contains(name) ? "remove it" : "rename it"
             damage(
-                "\(files.path(of: source))/\(segment)",
-                "it has the content of \(SegmentName(origin: origin)): rename it")
+                "\(files.path(of: source))/\(segment)", "it has the content of \(name): \(remedy)")
         }
         if let manifest, Self.differ(manifest.zeroTime, zero) { otherZero = zero }
+    }
+
+    /// Checks the files of name, tags, note and marks.
+    private mutating func checkLabels() throws(ArchiveError) {
+        try checkLabels(SessionNotes.fileName, SessionNotes.maximumBytes) {
+            (bytes, path) throws(ArchiveError) in _ = try SessionNotes.parse(bytes, path: path)
+        }
+        try checkLabels(SessionMarks.fileName, SessionMarks.maximumBytes) {
+            (bytes, path) throws(ArchiveError) in _ = try SessionMarks.parse(bytes, path: path)
+        }
+    }
+
+    private mutating func checkLabels(
+        _ file: String, _ limit: Int, _ parse: ([UInt8], String) throws(ArchiveError) -> Void
+    ) throws(ArchiveError) {
+        let path = "\(files.path)/\(file)"
+        do throws(ArchiveError) {
+            guard let bytes = try files.contents(of: file, limit: limit) else { return }
+            try parse(bytes, path)
+        } catch {
+            guard !error.isForStore else { throw error }
+            damage(path, error.reason)
+        }
     }
 
     private mutating func checkZero(of manifest: SessionManifest) {

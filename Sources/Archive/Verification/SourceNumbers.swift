@@ -73,7 +73,7 @@ package struct SourceNumbers: Hashable, Sendable {
     /// The missing numbers of each spool: those between its first and its last number, and those that the session's description counts.
     ///
     /// A source that joined the session later begins with a later number: earlier ones belong to other sessions.
-    var holes: [(spool: String, ranges: [ClosedRange<UInt64>])] {
+    package var holes: [(spool: String, ranges: [ClosedRange<UInt64>])] {
         Set(known.keys).union(expected.keys).sorted().map { spool in
             let own = known[spool] ?? SequenceSet()
             var missing = SequenceSet()
@@ -83,6 +83,15 @@ package struct SourceNumbers: Hashable, Sendable {
                 for hole in all.missing(in: range) { missing.insert(hole) }
             }
             return (spool, missing.ranges)
+        }
+    }
+
+    /// Explains holes by records of other sessions.
+    mutating func explainHoles(by others: [String: SequenceSet]) {
+        for (spool, holes) in holes {
+            for hole in holes {
+                for range in others[spool]?.present(in: hole) ?? [] { explain(range, spool: spool) }
+            }
         }
     }
 

@@ -126,6 +126,7 @@ final class DiskWriter: Sendable {
             if worker.isStuck, isStopping || now >= nextRetry {
                 nextRetry = now + Self.retryInterval
                 worker.retry()
+                meter.measure(layout.sessions)
                 uncommittedBytes += worker.writtenBytes
             }
             if worker.isDirty,

@@ -58,6 +58,18 @@ package struct ContainerExport {
             output, format: format,
             tracks: first.map { (format) throws(ContainerError) in try ContainerTrack(format) },
             isFastStart: false, control: control)
+        func write(_ upcoming: Upcoming) throws {
+            let sample = upcoming.sample
+            let zero = try rescale(start, from: .nanoseconds, to: sample.timescale)
+            try muxed.write(
+                try sample.read(), track: upcoming.track, pts: sample.ptsTicks - zero,
+                dts: sample.dtsTicks - zero, duration: sample.durationTicks,
+                isKeyframe: sample.flags.contains(.keyframe))
+            summary.count(sample.track)
+            summary.durationNanoseconds = max(
+                summary.durationNanoseconds, upcoming.timeNanoseconds)
+        }
+        var held: [Upcoming] = []
         while let recorded = try samples.next() {
             if recorded.track == .audio, recorded.ptsNanoseconds < soundStart { continue }
             guard let index = first.firstIndex(where: { $0.kind == recorded.track }) else {
@@ -68,22 +80,34 @@ package struct ContainerExport {
                     recorded.track, atNanoseconds: recorded.ptsNanoseconds)
             }
             let sample = closesGaps ? try closer.closed(recorded) : recorded
-            let zero = try rescale(start, from: .nanoseconds, to: sample.timescale)
-            try muxed.write(
-                try sample.read(), track: index, pts: sample.ptsTicks - zero,
-                dts: sample.dtsTicks - zero, duration: sample.durationTicks,
-                isKeyframe: sample.flags.contains(.keyframe))
-            summary.count(sample.track)
-            let time = recorded.ptsNanoseconds
-            summary.durationNanoseconds = max(
-                summary.durationNanoseconds, time - start - closer.closedNanoseconds)
-            control.progress(time - start, of: last - start)
+            let time = recorded.ptsNanoseconds - start - closer.closedNanoseconds
+            let upcoming = Upcoming(sample: sample, track: index, timeNanoseconds: time)
+            // A picture at or after the end is needed only if one that is decoded later is presented before the end.
+            guard recorded.track == .audio || recorded.ptsNanoseconds < range.endNanoseconds ?? .max
+            else {
+                held.append(upcoming)
+                continue
+            }
+            if recorded.track == .video {
+                for picture in held { try write(picture) }
+                held = []
+            }
+            try write(upcoming)
+            control.progress(recorded.ptsNanoseconds - start, of: last - start)
         }
         summary.closedNanoseconds = closer.closedNanoseconds
         try muxed.finish()
         summary.sizeBytes = try output.sizeBytes()
         try output.commit()
         return summary
+    }
+
+    /// A sample to be written.
+    private struct Upcoming {
+        var sample: RecordedSample
+        var track: Int
+        /// From the output's start.
+        var timeNanoseconds: Int64
     }
 
     /// Time from the keyframe that the first picture needs to the requested start.

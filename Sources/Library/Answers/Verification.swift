@@ -8,7 +8,10 @@ extension RecordingLibrary {
     /// - Throws: when folders or a store cannot be listed: that is no damage.
     package func verification(of session: String) throws(ArchiveError) -> SessionReport {
         if let merged { return try merged.strict().verification(of: session) }
-        guard hasBucket else { return try SessionVerifier.verify(session, in: layout) }
+        guard hasBucket else {
+            let report = try SessionVerifier.verify(session, in: layout)
+            return try isBeginning(report) ? report.beginning(layout) : report
+        }
         // Media in an unavailable store is not missing.
         let store = (store as? LayeredStore)?.strict() ?? store
         guard try hasSession(session) else {
@@ -17,6 +20,12 @@ extension RecordingLibrary {
         }
         return try SessionVerifier.verify(
             session, StoredSession(store: store, session: session, layout: isLocal ? layout : nil))
+    }
+
+    /// Whether a running collector has made the session's directory, and has written nothing else: the disk may be full.
+    private func isBeginning(_ report: SessionReport) throws(ArchiveError) -> Bool {
+        guard report.sources.isEmpty, try isCollectorRunning() else { return false }
+        return !FileSystem.exists(layout.manifest(report.session))
     }
 
     /// The parts of a session whose files are read one by one; nil: one archive is read. As ``copies(of:)``, and also for a session
@@ -81,7 +90,11 @@ extension MergedStore {
         ) { source, _ throws(ArchiveError) in
             elsewhere[source]?.all ?? [:]
         }
-        joined.findings += damaged
+        joined.findings += damaged + notes(on: elsewhere, reports, name)
+        let named = Set(session.copies.flatMap(\.manifest.sources).map(\.name))
+        joined.findings += SessionReport.absenceFindings(
+            named.subtracting(joined.sources.map(\.name)).sorted(), besides: joined.findings
+        ) { path(.source(SourceKey(session: name, source: $0))) }
         return joined.withoutHeld(elsewhere, lines, collectors: collectors) {
             path(.source(SourceKey(session: name, source: $0)))
         }
@@ -102,17 +115,49 @@ extension MergedStore {
                     recorded[spool, default: SequenceSet()].formUnion(numbers)
                 }
             }
+            var spools = Set(Self.holes(of: source, in: reports).map(\.spool))
             let held = HeldRecords.all(entries, recorded: recorded)
-            guard !held.isEmpty else { continue }
-            // Not with '??', whose errors have no type.
-            let read =
-                if let collectors { collectors } else { try self.collectors(besides: session) }
-            collectors = read
-            let spools = Set(held.filter { read.contains($0.collector) }.map(\.spool))
+            if !held.isEmpty {
+                // Not with '??', whose errors have no type.
+                let read =
+                    if let collectors { collectors } else { try self.collectors(besides: session) }
+                collectors = read
+                spools.formUnion(held.filter { read.contains($0.collector) }.map(\.spool))
+            }
             guard !spools.isEmpty else { continue }
             elsewhere[source] = try self.recorded(spools, of: source, inSessionsBesides: name)
         }
         return elsewhere
+    }
+
+    /// Records that none of several archives has in a session.
+    private static func holes(
+        of source: String, in reports: [SessionReport]
+    ) -> [(spool: String, ranges: [ClosedRange<UInt64>])] {
+        guard reports.count > 1 else { return [] }
+        let own = reports.flatMap(\.sources).filter { $0.name == source }
+        return SourceNumbers.joined(own.map(\.numbers)).numbers.holes.filter { !$0.ranges.isEmpty }
+    }
+
+    /// Notes about records that are in other sessions of these archives.
+    private func notes(
+        on elsewhere: [String: OtherSessions], _ reports: [SessionReport], _ name: String
+    ) -> [Finding] {
+        elsewhere.sorted { $0.key < $1.key }.flatMap { source, others -> [Finding] in
+            let holes = Self.holes(of: source, in: reports)
+            return others.sessions.sorted { $0.key < $1.key }.compactMap {
+                session, numbers -> Finding? in
+                let found = holes.flatMap { spool, ranges in
+                    ranges.flatMap { numbers[spool]?.present(in: $0) ?? [] }
+                }
+                guard !found.isEmpty else { return nil }
+                let records = found.lazy.map { $0.upperBound - $0.lowerBound + 1 }.clampedSum
+                return Finding(
+                    .note, path(.source(SourceKey(session: name, source: source))),
+                    "\(records) records of \(source) are in another session of these archives: "
+                        + "read them in \(session)")
+            }
+        }
     }
 
     /// Names of the archives' collectors; for an archive without the session, from another session's description.
@@ -215,6 +260,17 @@ private struct OtherSessions {
 }
 
 extension SessionReport {
+    /// Without the finding about its missing description.
+    fileprivate func beginning(_ layout: ArchiveLayout) -> SessionReport {
+        var report = self
+        let path = layout.manifest(session)
+        report.findings.removeAll { $0.path == path }
+        report.findings.append(
+            Finding(
+                .note, path, "is not written yet: the session is beginning, or the disk is full"))
+        return report
+    }
+
     /// Records in other sessions of the archives that were read are not held by a collector whose archive is to be given: a note names
     /// the session.
     /// - Parameters:
@@ -343,6 +399,15 @@ private struct StoredSession: SessionFiles {
 
     func manifest() throws(ArchiveError) -> SessionManifest {
         try SessionManifest(session, in: store)
+    }
+
+    func contents(of file: String, limit: Int) throws(ArchiveError) -> [UInt8]? {
+        do throws(ArchiveError) {
+            return try store.contents(.session(session) / file, limit: limit)
+        } catch {
+            guard error.isForAbsence else { throw error }
+            return nil
+        }
     }
 
     func sourceNames() throws(ArchiveError) -> [String] {

@@ -11,6 +11,8 @@ package struct SessionEdit: Hashable, Sendable {
         case longNote
         /// A name of several lines, or with control characters.
         case badName(String)
+        /// A blank name, or one that names another session already.
+        case unusableName
         /// A tag that is empty, too long or of several lines.
         case badTag(String)
         /// A mark whose text is too long or of several lines.
@@ -27,9 +29,11 @@ package struct SessionEdit: Hashable, Sendable {
             case .longNote:
                 "the note is too long: use at most \(SessionNotes.maximumTextBytes) bytes"
             case .badName: "the name must be one line"
+            case .unusableName:
+                "the name must not be blank, nor 'latest', which is the newest session"
             case .badTag: "a tag must be one line of at most \(maximumTagBytes) bytes"
             case .badMarkText:
-                "the text of a mark must be one line of at most \(SessionMarks.maximumTextBytes) bytes"
+                "the text of a mark must be one line of 1 to \(SessionMarks.maximumTextBytes) bytes"
             case .badMarkTime: "the time of a mark is further from its session than any recording"
             case .badMark:
                 "a mark needs 16 hexadecimal digits as its id, and the name of a source or none"
@@ -56,6 +60,7 @@ package struct SessionEdit: Hashable, Sendable {
         if let name {
             guard name.utf8.count <= SessionNotes.maximumTextBytes else { throw .longName }
             guard Self.isOneLine(name) else { throw .badName(name) }
+            guard name.isEmpty || !Self.isBlank(name), name != "latest" else { throw .unusableName }
         }
         if let note, note.utf8.count > SessionNotes.maximumTextBytes { throw .longNote }
         for tag in addedTags + removedTags {
@@ -65,7 +70,7 @@ package struct SessionEdit: Hashable, Sendable {
         }
         for mark in addedMarks {
             guard mark.text.utf8.count <= SessionMarks.maximumTextBytes,
-                Self.isOneLine(mark.text)
+                Self.isOneLine(mark.text), !Self.isBlank(mark.text)
             else { throw .badMarkText }
             guard SessionMarks.timeRange.contains(mark.atNanoseconds) else { throw .badMarkTime }
             guard mark.isPossible else { throw .badMark }
@@ -88,6 +93,8 @@ package struct SessionEdit: Hashable, Sendable {
         labels.tags = Set(labels.tags).union(addedTags).subtracting(removedTags).sorted()
         return labels
     }
+
+    private static func isBlank(_ text: String) -> Bool { text.allSatisfy(\.isWhitespace) }
 
     /// Without line breaks and other control characters.
     private static func isOneLine(_ text: String) -> Bool {

@@ -73,8 +73,8 @@ extension RecordingLibrary {
         }
     }
 
-    /// Changes the catalog, after the files. A catalog that is missing, damaged, or on an unavailable server does not
-    /// prevent the change: a running collector reads the session again.
+    /// Changes the catalog, after the files. The change has been made even if the catalog cannot be changed: a running collector reads
+    /// the session again, and so does `tributary index`.
     private func tellCatalog(
         _ change: () throws(ArchiveError) -> Void
     ) throws(ArchiveError) {
@@ -87,7 +87,12 @@ extension RecordingLibrary {
                 complain("\(error); 'tributary index' rebuilds it")
                 return
             }
-            guard error.isForServer else { throw error }
+            guard error.isForServer else {
+                complain(
+                    "\(error); once that is mended, 'tributary index' brings the catalog up to date"
+                )
+                return
+            }
             if try !isCollectorRunning() { complain("\(error); \(advice)") }
             return
         }

@@ -11,12 +11,18 @@ package enum SystemClock: Sendable {
     /// `CLOCK_THREAD_CPUTIME_ID`: processor time of the calling thread.
     case threadProcessorTime
 
-    /// The clock's present time, nanoseconds.
+    /// The clock's present time, nanoseconds. A clock that is set after ``latestSeconds`` stands still.
     package var nowNanoseconds: Int64 {
         var time = timespec()
         clock_gettime(identifier, &time)
+        guard time.tv_sec < Self.latestSeconds else {
+            return Int64(Self.latestSeconds) * 1_000_000_000
+        }
         return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
     }
+
+    /// 2100-01-01. Recordings have times of 146 years from 1970.
+    private static let latestSeconds = 4_102_444_800
 
     /// Blocks the calling thread until ``monotonic`` reaches that time; returns immediately if it has passed.
     package static func sleep(untilMonotonicNanoseconds time: Int64) {

@@ -84,6 +84,7 @@ package struct LogEntry: Sendable {
     private var time: CivilTime { CivilTime(nanosecondsSince1970: nanoseconds) }
 
     private func fraction(digits: Int) -> String {
-        String(padded(Int(nanoseconds % 1_000_000_000), 9).prefix(digits))
+        let rest = (nanoseconds % 1_000_000_000 + 1_000_000_000) % 1_000_000_000
+        return String(padded(Int(rest), 9).prefix(digits))
     }
 }

@@ -64,7 +64,7 @@ struct NoteCommand: ErasingCommand, RepeatingCommand {
                 throw ValidationError(
                     "--tag '\(oneLine(String(tag.prefix(80))))' is not a valid tag: use one line of at most "
                         + "\(SessionEdit.maximumTagBytes) bytes")
-            case .badMarkText, .badMarkTime, .badMark:
+            case .unusableName, .badMarkText, .badMarkTime, .badMark:
                 throw ValidationError("\(error)")
             }
         }
@@ -99,6 +99,8 @@ struct NoteCommand: ErasingCommand, RepeatingCommand {
         if !notes.tags.isEmpty {
             print("tags     \(oneLine(notes.tags.joined(separator: ", ")))")
         }
-        if let note = notes.note { print("note     \(note)") }
+        for (index, line) in (notes.note ?? "").split(separator: "\n").enumerated() {
+            print("\(index == 0 ? "note     " : "         ")\(oneLine(String(line)))")
+        }
     }
 }

@@ -82,7 +82,8 @@ enum ReportText {
             ? "" : "; \(unknown) \(unknown == 1 ? "loss" : "losses") of unknown size (show)"
         // A damaged session has lost more than its ledger records.
         guard session.hasWholeMedia else {
-            return "\(lost) samples are missing and explained\(more)"
+            let told = lost > 0 ? "\(lost) samples" : time > 0 ? seconds : "none"
+            return "missing according to the ledger: \(told)\(more)"
         }
         switch (lost, time >= 50_000_000) {
         case (0, false) where unknown > 0:

@@ -1,3 +1,5 @@
+import Files
+import Glibc
 import Logging
 import NIOCore
 import NIOSSL
@@ -29,7 +31,11 @@ final class Certificate: Service {
             self.current = current
             names = pair.chain.first.map(Self.names) ?? []
         } catch {
-            throw .noCertificate(files, reason: "\(error)")
+            // The library does not say which file it cannot read, and why.
+            let unreadable = [files.chain, files.key].first { access($0, R_OK) != 0 }
+            let cause = systemMessage(errno)
+            throw .noCertificate(
+                files, reason: unreadable.map { "cannot read \($0): \(cause)" } ?? "\(error)")
         }
     }
 
