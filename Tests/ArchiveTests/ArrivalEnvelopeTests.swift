@@ -157,7 +157,7 @@ import Timing
         return Array(found.dropFirst(3))
     }
 
-    @Test func `a wrap, jitter, losses and a burst are one stretch`() {
+    @Test func `a wrap, jitter, losses and a burst do not end a stretch`() {
         #expect(
             stretches([
                 (40, 3, 2), (40, 140, 2), (40, 0, 2), (40, 0, 2), (120, 60, 6), (40, 65, 2),
@@ -165,7 +165,7 @@ import Timing
             ]) == [0, 0, 0, 0, 0, 0, 0])
     }
 
-    @Test func `a camera that takes fewer pictures keeps its stretch`() {
+    @Test func `a lower picture rate does not end a stretch`() {
         #expect(stretches([(80, 83, 2), (80, 40, 2), (80, 130, 2)]) == [0, 0, 0])
     }
 

@@ -99,7 +99,7 @@ import Testing
     // MARK: Uneven clocks
 
     @Test(arguments: seeds)
-    func `losses and a wrap of the timestamps change nothing`(seed: UInt64) throws {
+    func `losses and a wrap of the timestamps do not matter`(seed: UInt64) throws {
         var plan = CameraRecording.Plan(seed: seed)
         plan.ratePPM = 120
         plan.lossPerMille = 40
@@ -211,7 +211,7 @@ import Testing
         #expect(line.contains(" of 59 s, in which"), "\(line)")
     }
 
-    @Test func `a dry run says the same and changes nothing`() throws {
+    @Test func `a dry run reports the same and changes nothing`() throws {
         let recording = try CameraRecording(CameraRecording.Plan(seed: 5))
         let before = try recording.bytes()
         let retimer = try SessionRetimer(CameraRecording.name, in: recording.layout)

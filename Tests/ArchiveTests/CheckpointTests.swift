@@ -94,7 +94,7 @@ import Testing
         }
     }
 
-    @Test func `a restart from a checkpoint finds what a complete one finds`() throws {
+    @Test func `a recovery from a checkpoint equals a complete one`() throws {
         let site = try site()
         let complete = try found(site.scene)
         #expect(complete.open?.fragments == UInt32(Self.fragments))
@@ -115,7 +115,7 @@ import Testing
         #expect(try found(site.scene) == complete)
     }
 
-    @Test func `a damaged checkpoint, and one of other contents, are not believed`() throws {
+    @Test func `a damaged checkpoint, or one of other contents, is not used`() throws {
         let site = try site()
         let complete = try found(site.scene)
         try write(20, site)

@@ -168,7 +168,7 @@ import Testing
     }
 
     /// Fragment 6 is the first with the mark, but its head is covered only by fragment 7.
-    @Test func `the last fragment's own mark is not believed`() throws {
+    @Test func `the last fragment's own mark is not used`() throws {
         for (fragments, kept) in [(7, 3), (8, 8)] {
             let (scene, media) = try scene(fragments: fragments, durable: 6)
             try flip(media[3].lowerBound + 40, of: scene)

@@ -52,7 +52,7 @@ import Testing
         #expect(contents.damage.isEmpty)
     }
 
-    @Test func `recovery tells which records another collector holds`() throws {
+    @Test func `recovery finds the records that another collector holds`() throws {
         let archive = SmallArchive()
         try archive.addSession("s", segments: 1, state: .recording)
         try archive.append(Ledger.line(held(800...900)), session: "s")

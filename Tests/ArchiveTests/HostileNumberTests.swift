@@ -65,7 +65,7 @@ import TestRecordings
         #expect(report.allFindings.contains { $0.text.contains("stored twice") })
     }
 
-    @Test func `a great many ranges are told in order in a moment`() throws {
+    @Test func `very many ranges are inserted in a short time`() throws {
         var set = SequenceSet()
         for index in 1..<300_000 as Range<UInt64> { set.insert(3 * index...3 * index) }
         #expect(set.watermark == 0 && set.ranges.count == 299_999)

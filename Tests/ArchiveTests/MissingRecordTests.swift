@@ -70,14 +70,14 @@ import Testing
     }
 
     @Test(arguments: [0..<1, 0..<2, 0..<3, 1..<2, 2..<3])
-    func `segments that are gone are missing`(_ gone: Range<Int>) throws {
+    func `records of absent segments are missing`(_ gone: Range<Int>) throws {
         try remove(paths[gone])
         let first = UInt64(gone.lowerBound * 10 + 1)
         #expect(
             try findings().map(\.text) == [missing(first...UInt64(gone.upperBound * 10))])
     }
 
-    @Test func `a ledger that is gone is damage`() throws {
+    @Test func `an absent ledger is damage`() throws {
         try remove([archive.layout.ledger("s", "camera")])
         let texts = try findings().map(\.text)
         #expect(texts.count == 2)
@@ -88,7 +88,7 @@ import Testing
         #expect(try findings().last?.text == missing(1...31))
     }
 
-    @Test func `a ledger's last line that is gone is damage`() throws {
+    @Test func `an absent last line of a ledger is damage`() throws {
         try write([opened(after: 0)])
         #expect(try findings().map(\.text) == [missing(31...31)])
     }

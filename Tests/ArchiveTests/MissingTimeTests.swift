@@ -19,7 +19,7 @@ import Testing
         #expect(MissingTime.nanoseconds(gaps) == 7 + 10)
     }
 
-    @Test func `a line that says no time of day counts as a time of its own`() {
+    @Test func `a gap without a time counts with its duration`() {
         #expect(MissingTime.nanoseconds([gap(from: nil, for: 3), gap(from: 0, for: 4)]) == 7)
         #expect(MissingTime.nanoseconds([gap(from: 5, for: nil), gap(from: nil, for: nil)]) == 0)
     }

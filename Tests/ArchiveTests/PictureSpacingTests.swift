@@ -61,7 +61,7 @@ private func pushed(_ samples: UInt64?) -> LedgerEntry {
 }
 
 @Suite struct PictureSpacingTests {
-    @Test func `180 pictures a tick apart are damage when nothing explains them`() throws {
+    @Test func `180 pictures one tick apart are damage without an explanation`() throws {
         let (file, session) = try report(ticks: (0..<180).map { $0 }, ledger: [])
         #expect(!session.isIntact)
         #expect(
@@ -98,7 +98,7 @@ private func pushed(_ samples: UInt64?) -> LedgerEntry {
         #expect(session.isIntact == (explained == 80), "\(session.allFindings)")
     }
 
-    @Test func `honest pictures are not too close`() throws {
+    @Test func `regular pictures are not reported as too close`() throws {
         // 240 a second; two fields of one picture; a second that was pushed behind another picture; 1,000 and
         // 5,000 a second.
         let honest: [[Int64]] = [

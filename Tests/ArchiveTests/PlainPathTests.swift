@@ -191,9 +191,7 @@ import Testing
         try scene.expectOutsideUnchanged()
     }
 
-    @Test func `names that are not UTF-8 are no names of an archive, and are removed with it`()
-        throws
-    {
+    @Test func `names that are not UTF-8 are ignored, and removed with their directory`() throws {
         try FileSystem.makeDirectories(scene.path("session"))
         let directory = PlainPath.openDirectory(scene.path("session"), flags: O_RDONLY)
         defer { close(directory) }
@@ -264,7 +262,7 @@ import Testing
         (ELOOP, "symbolic link"), (ENXIO, "pipe, socket or device"), (EISDIR, "a directory"),
         (E2BIG, "more entries"),
     ])
-    func `a refusal is one line that says what is there`(code: Int32, word: String) {
+    func `a refusal is one line with the kind of file`(code: Int32, word: String) {
         let error = ArchiveError.system(operation: "open", path: "a/b", errno: code)
         #expect("\(error)".hasPrefix("cannot open a/b: ") && "\(error)".contains(word))
         #expect(!"\(error)".contains("\n") && error.reason.contains(word))

@@ -68,7 +68,7 @@ struct RebootedRetimingTests {
         #expect(bound.greatestNanoseconds <= 50_000_000)
     }
 
-    @Test func `new times that contradict the stamps are refused, and nothing changes`() throws {
+    @Test func `new times that contradict the timestamps are refused`() throws {
         // Times of the second boot are half a minute late: its file cannot begin earlier than it does.
         let recording = try RebootedRecording(
             [Self.steady, Self.other], errors: [0, 30 * Self.second],

@@ -76,7 +76,7 @@ import Timing
         #expect(try FragmentRecord(parsing: bytes) == old)
     }
 
-    @Test func `an exchange takes a dozen bytes of a record`() {
+    @Test func `an exchange needs about twelve bytes in a record`() {
         var many = record
         let few = record.encoded().count
         many.exchanges += (0..<100).map { (index: Int64) in
@@ -235,7 +235,7 @@ import Timing
         return full
     }
 
-    @Test func `the quick parser reads what the decoder of JSON reads`() throws {
+    @Test func `the fast parser equals the JSON decoder`() throws {
         for entry in [fullEntry, entry("short"), entry("offset 4 ns ± 3 ns, „Bühne“ 🎬")] {
             let body = Array(Ledger.line(entry).dropLast(29))
             let quick = body.withUnsafeBytes { LedgerLineParser.entry($0) }
@@ -375,7 +375,7 @@ import Timing
         }
     }
 
-    @Test func `names that lead elsewhere make it unreadable`() throws {
+    @Test func `names that lead elsewhere make a manifest invalid`() throws {
         func source(_ name: String) -> SessionManifest.Source {
             .init(name: name, agent: "a", address: "b", tracks: [], isComplete: true)
         }
@@ -404,7 +404,7 @@ import Timing
         #expect(read.joined(with: SequenceSet()).through == 1 << 62)
     }
 
-    @Test func `times that cannot be reckoned with make it unreadable`() throws {
+    @Test func `times out of range make a manifest invalid`() throws {
         let changes: [(inout SessionManifest) -> Void] = [
             { $0.segmentNanoseconds = 0 }, { $0.segmentNanoseconds = .max },
             { $0.zeroUTCNanoseconds = .min }, { $0.zeroUTCNanoseconds = .max },

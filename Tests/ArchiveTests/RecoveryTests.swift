@@ -10,7 +10,7 @@ import Timing
 private typealias Scene = RecoveryScene
 
 @Suite struct RecoveryTests {
-    @Test func `an open session goes on, in the file that was open`() throws {
+    @Test func `an open session continues in its open file`() throws {
         let scene = try Scene()
         try scene.writeManifest()
         try scene.ledger(Scene.line(.opened, after: 0))
@@ -53,7 +53,7 @@ private typealias Scene = RecoveryScene
         #expect(archive.session?.sources.first?.open?.fragments == 2)
     }
 
-    @Test func `a file that goes on is as if nobody had left it`() throws {
+    @Test func `a resumed file equals one that was written without interruption`() throws {
         let scene = try Scene()
         try scene.writeManifest()
         try scene.write(segment: 0, fragments: 0..<2, finished: false)
@@ -71,8 +71,7 @@ private typealias Scene = RecoveryScene
         #expect(try scene.bytes(open.path) == whole.bytes(whole.path(0)))
     }
 
-    @Test func `a file of more than four gigabytes goes on, and its index finds everything`() throws
-    {
+    @Test func `a resumed file of more than 4 GiB has a complete index`() throws {
         let scene = try Scene()
         try scene.writeManifest()
         try scene.write(segment: 0, fragments: 0..<2, finished: false)
@@ -203,7 +202,7 @@ private typealias Scene = RecoveryScene
         }
     }
 
-    @Test func `a head that a power cut has changed is cut away, however much lies behind it`()
+    @Test func `a fragment head changed by a power cut ends the file, whatever follows it`()
         throws
     {
         let scene = try Scene()
@@ -230,7 +229,7 @@ private typealias Scene = RecoveryScene
         #expect(recovered.fragments == 3 && recovered.sizeBytes == open.sizeBytes)
     }
 
-    @Test func `bit rot sets a file aside, and the others go on`() throws {
+    @Test func `a file with bit rot is set aside, and the others continue`() throws {
         let scene = try Scene()
         try scene.writeManifest()
         try scene.write(segment: 0, fragments: 0..<20, finished: false)
@@ -390,7 +389,7 @@ private typealias Scene = RecoveryScene
         #expect(FileVerifier.verify(scene.path(0)).report.state == .finished)
     }
 
-    @Test func `a session into which nothing was written for too long does not go on`() throws {
+    @Test func `a session that was idle for too long does not continue`() throws {
         for (idle, goesOn) in [(Int64(50_000_000_000), true), (70_000_000_000, false)] {
             let scene = try Scene()
             try scene.writeManifest()
@@ -466,7 +465,7 @@ private typealias Scene = RecoveryScene
         #expect(spools.first { $0.spool == Scene.spool }?.sequences.watermark == 80)
     }
 
-    @Test func `sound that comes late is found behind shorter files, however many`() throws {
+    @Test func `late audio is found behind any number of shorter files`() throws {
         let scene = try Scene()
         try scene.writeManifest()
         try scene.ledger(Scene.line(.opened, after: 0))
@@ -525,7 +524,7 @@ private typealias Scene = RecoveryScene
         }
     }
 
-    @Test func `finished sessions tell how far each spool had come`() throws {
+    @Test func `finished sessions state the watermark of each spool`() throws {
         let scene = try Scene()
         try scene.writeManifest { manifest in
             manifest.state = .finished

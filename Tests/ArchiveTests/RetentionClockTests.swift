@@ -42,7 +42,7 @@ private struct Machine {
         #expect(isBelieved == wanted, sourceLocation: location)
     }
 
-    @Test func `a clock that runs as it should is believed`() {
+    @Test func `a clock that runs normally is trusted`() {
         var machine = Machine()
         for _ in 0..<100 { expect(machine.look(), true) }
         expect(machine.look(after: 40 * day), true)
@@ -60,14 +60,14 @@ private struct Machine {
         #expect(machine.lines.count == 2)
     }
 
-    @Test func `a clock that comes back from a step is believed at once`() {
+    @Test func `a clock that steps back to the right time is trusted at once`() {
         var machine = Machine()
         machine.look()
         machine.look(ahead: 3_650 * day)
         expect(machine.look(ahead: -3_650 * day), true)
     }
 
-    @Test func `a second step begins the day anew`() {
+    @Test func `a second step restarts the day of waiting`() {
         var machine = Machine()
         machine.look()
         machine.look(ahead: 100 * day)
@@ -77,7 +77,7 @@ private struct Machine {
         expect(machine.look(after: 120 * second), true)
     }
 
-    @Test func `a step back, and a slow slew, change nothing`() {
+    @Test func `a step back, and a slow slew, do not matter`() {
         var machine = Machine()
         machine.look()
         expect(machine.look(ahead: -40 * day), true)
@@ -85,7 +85,7 @@ private struct Machine {
         #expect(machine.lines.isEmpty)
     }
 
-    @Test func `a clock that is not set is not believed until it is`() {
+    @Test func `a clock that is not set is not trusted`() {
         var machine = Machine(wall: 100 * second)
         expect(machine.look(), false)
         expect(machine.look(), false)
@@ -108,7 +108,7 @@ private struct Machine {
         expect(machine.look(), false)
     }
 
-    @Test func `a new archive, and one without recordings, are no reason for doubt`() {
+    @Test func `the clock is trusted without recordings, or with only a recent one`() {
         var machine = Machine()
         machine.ended = []
         expect(machine.look(), true)
@@ -140,7 +140,7 @@ private struct Machine {
         #expect(dated(ended).nanoseconds == ended)
     }
 
-    @Test func `a recording of 1970 is as old as a believable clock has known it`() {
+    @Test func `a recording dated 1970 ages from when a trusted clock first knew it`() {
         var clock = RetentionClock()
         let old = ArchivedSegment(
             SourceKey(session: "s", source: "camera"), path: "a", sizeBytes: 100,

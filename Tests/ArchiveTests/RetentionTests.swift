@@ -143,7 +143,7 @@ private func expired(
 }
 
 @Suite struct SurveyTests {
-    @Test func `tells open segments from finished ones, and protected from others`() throws {
+    @Test func `distinguishes open from finished segments, and protected from others`() throws {
         let archive = SmallArchive()
         try archive.addSession("done", segments: 2)
         try archive.addSession("running", segments: 2, state: .recording)

@@ -25,7 +25,7 @@ import Testing
 
     /// With times that were recorded too early, the very first samples are delayed to the beginning of their file.
     @Test(arguments: [3_000_000, -600_000] as [Int64])
-    func `times are the truth to within the bound that the file tells`(_ early: Int64) throws {
+    func `times are true within the file's bound`(_ early: Int64) throws {
         let session = try WrittenSession { session in
             session > 4 * Self.second ? 0 : early - session / 1_000 * early / 4_000_000
         }
@@ -77,7 +77,7 @@ import Testing
         #expect(try undo(session).sources[0].files.map(\.outcome) == [.unchanged, .unchanged])
     }
 
-    @Test func `the same input gives the same bytes, however often`() throws {
+    @Test func `retiming is deterministic`() throws {
         let session = try WrittenSession(error: Self.settling)
         let other = try WrittenSession(error: Self.settling)
         _ = try retime(session)
@@ -92,7 +92,7 @@ import Testing
         #expect(try session.bytes() == once)
     }
 
-    @Test func `a dry run says the same and changes nothing`() throws {
+    @Test func `a dry run reports the same and changes nothing`() throws {
         let session = try WrittenSession(error: Self.settling)
         let before = try session.bytes()
         let dry = try retime(session, isDryRun: true)

@@ -133,7 +133,7 @@ private final class Recorder {
         14 * 3_600 * 90_000, 14 * 3_600 * 48_000
     )
 
-    @Test func `a camera that is away for longer than a duration can say begins a file`() throws {
+    @Test func `a pause longer than the largest duration begins a file`() throws {
         let recorder = try Recorder(segmentSeconds: 86_400, formats: [Recorder.video])
         try recorder.add(pictures: [0, 3_000])
         try recorder.add(pictures: [6_000, 9_000])
@@ -144,7 +144,7 @@ private final class Recorder {
         try recorder.expectEverything()
     }
 
-    @Test func `one that is away while sound goes on begins a file, too`() throws {
+    @Test func `a pause of pictures alone begins a file, too`() throws {
         let recorder = try Recorder(
             segmentSeconds: 86_400, formats: [Recorder.video, Recorder.audio])
         try recorder.add(pictures: [0, 3_000], packets: [0, 1_024])

@@ -154,7 +154,7 @@ import Testing
         #expect(files.sequences == [1, 2, 3])
     }
 
-    @Test func `a changed format begins a file of its own at that instant`() {
+    @Test func `a new format begins a new file at that instant`() {
         var camera = PlannedCamera()
         var segmenter = Segmenter(
             settings: SegmenterSettings(segmentNanoseconds: 10_000_000_000),
@@ -180,7 +180,7 @@ import Testing
     /// Sound that is late at the cut by a usual delay; by more than the patience; and so late that another cut comes
     /// first.
     @Test(arguments: [-150, 30, 150, 350, 950, 2_500] as [Int64])
-    func `sound from before a picture's new format is heard, however late it comes`(lag: Int64) {
+    func `audio from before a picture's new format is recorded, however late it comes`(lag: Int64) {
         var camera = PlannedCamera(soundLagMilliseconds: lag)
         let files = record(&camera, batches: 0..<65, segmentSeconds: 10) { index in
             [
@@ -284,7 +284,7 @@ import Testing
 
     /// A late following sample determines durations; a file's index uses decoding times alone.
     @Test(arguments: [50, 150, 400] as [Int64])
-    func `sound that ends before the pictures lasts as long where nothing follows`(lag: Int64) {
+    func `the last audio packet is extended to the pictures' end if that is near`(lag: Int64) {
         var camera = PlannedCamera(soundLagMilliseconds: lag)
         var segmenter = Segmenter(
             settings: SegmenterSettings(segmentNanoseconds: 10_000_000_000),
@@ -328,7 +328,7 @@ import Testing
         files.expectNothingHidden()
     }
 
-    @Test func `sound in another format that waits is there when the source ends`() {
+    @Test func `audio in a new format that waits is written when the source ends`() {
         var camera = PlannedCamera()
         let files = record(&camera, batches: 0..<19, segmentSeconds: 60) { index in
             index == 12 ? [PlannedCamera.formats[0], PlannedCamera.otherAudio] : nil
@@ -422,7 +422,7 @@ import Testing
 
     /// At another rate the same instant has other ticks, which must not be compared.
     @Test(arguments: [(48_000, 16_000), (16_000, 48_000)] as [(UInt32, UInt32)], [false, true])
-    func `sound at another rate has a file of its own, where it belongs`(
+    func `audio at a new rate has its own file, at its time`(
         rates: (before: UInt32, after: UInt32), withPictures: Bool
     ) {
         func sound(_ rate: UInt32) -> TrackFormat {
@@ -575,7 +575,7 @@ import Testing
         #expect(files.sequences == Array(1...UInt64(files.sequences.count)))
     }
 
-    @Test func `a fragment's clock bound is the largest of what it holds`() {
+    @Test func `a fragment's clock bound is the largest of its samples`() {
         var camera = PlannedCamera()
         var segmenter = Segmenter(
             settings: SegmenterSettings(segmentNanoseconds: 2_000_000_000),

@@ -41,7 +41,7 @@ import Testing
         #"{"marks": [{"id": "0000000000000001", "atNanoseconds": 1, "text": "", "source": "../x"}]}"#,
         #"{"marks": [{"id": "0000000000000001", "atNanoseconds": 1, "text": ""}, {"id": "0000000000000001", "atNanoseconds": 2, "text": ""}]}"#,
     ])
-    func `a file of marks that nobody has written is refused`(_ text: String) {
+    func `an invalid file of marks is refused`(_ text: String) {
         #expect(throws: ArchiveError.self) {
             try SessionMarks.parse(Array(text.utf8), path: "marks.json")
         }

@@ -63,7 +63,7 @@ struct SiteClockRetimingTests {
     }
 
     @Test(arguments: seeds)
-    func `the way by another collector is intersected, and the truth stays within`(
+    func `the path by another collector narrows the bound, and the truth stays within`(
         seed: UInt64
     ) throws {
         let scene = Scene(seed: seed)
@@ -186,7 +186,7 @@ struct SiteClockRetimingTests {
     }
 
     @Test(arguments: 1...4 as ClosedRange<UInt64>)
-    func `exchanges with a source that contradict this archive's change nothing`(
+    func `exchanges that contradict those of this archive change nothing`(
         seed: UInt64
     ) throws {
         var scene = Scene(seed: seed)
@@ -258,7 +258,7 @@ struct SiteClockRetimingTests {
     }
 
     @Test(arguments: 1...4 as ClosedRange<UInt64>)
-    func `a peer whose clock jumped between two boots ties nothing`(seed: UInt64) throws {
+    func `a peer whose clock jumped between two boots does not relate them`(seed: UInt64) throws {
         var scene = Scene(seed: seed, reboots: true) { site in
             [1, 2] + stride(from: Double(site.seconds / 2) + 60, to: Double(site.seconds), by: 4)
         }

@@ -5,7 +5,7 @@ import Testing
 @Suite struct SlewLimitTests {
     private let pictures = (0..<100).map { Int64($0) * 33_333_333 }
 
-    @Test func `runs beside one that must be moved are moved a part of the way`() throws {
+    @Test func `times beside one that must move are moved at a limited rate`() throws {
         var windows = [ClosedRange<Int64>](repeating: -300_000...300_000, count: 100)
         windows[50] = 100_000...400_000
         let found = try #require(SlewLimit.deviations(windows, at: pictures))

@@ -21,7 +21,7 @@ import Testing
         return segment
     }
 
-    @Test func `a segment's content is known from the heads of its fragments`() throws {
+    @Test func `a segment's content is read from its fragments' heads`() throws {
         let archive = SmallArchive()
         let path = try archive.addSession("s", segments: 2)[1]
         let content = try #require(try SegmentContent(path))
@@ -32,7 +32,7 @@ import Testing
         #expect(throws: ArchiveError.self) { try SegmentContent(path + ".not") }
     }
 
-    @Test func `a proof survives its way to the disk, and a damaged one is refused`() throws {
+    @Test func `a proof is read back from the disk, and a damaged one is refused`() throws {
         let archive = SmallArchive()
         let path = try archive.addSession("s", segments: 1)[0]
         let segment = try prove(path, in: archive)
@@ -80,9 +80,7 @@ import Testing
     }
 
     @Test
-    func `without its media, a segment is still in the catalog, the survey and what verify counts`()
-        throws
-    {
+    func `a segment without media stays in the catalog, the survey and the verification`() throws {
         let archive = SmallArchive()
         let paths = try archive.addSession("s", segments: 3)
         let before = try CatalogEntry("s", in: archive.layout)
@@ -104,7 +102,7 @@ import Testing
     }
 
     @Test(arguments: [1, 2, 3])
-    func `a session that is resumed knows the records of what is in the store alone`(
+    func `a resumed session knows records that only the store has`(
         _ moved: Int
     ) throws {
         let archive = SmallArchive()
@@ -122,7 +120,7 @@ import Testing
         #expect(Set(source.origins) == [0, 10_000_000_000, 20_000_000_000])
     }
 
-    @Test func `retiming needs all media here, and says what to do`() throws {
+    @Test func `retiming without local media is refused with a remedy`() throws {
         let archive = SmallArchive()
         let segment = try prove(try archive.addSession("s", segments: 2)[0], in: archive)
         _ = try LocalCopyRemoval.remove(segment, in: archive.layout)
@@ -151,7 +149,7 @@ import Testing
         #expect(try FileSystem.names(in: archive.layout.sessions).isEmpty)
     }
 
-    @Test func `without a store, nothing waits for one`() throws {
+    @Test func `a removal without a store is complete at once`() throws {
         let archive = SmallArchive()
         try archive.addSession("s", segments: 1)
         let manifest = try SessionManifest.read(archive.layout.manifest("s"))
@@ -197,7 +195,7 @@ import Testing
         #expect(evicted(policy, segments, today: nil).isEmpty)
     }
 
-    @Test func `by size, everything on the disk counts, and only what the store has goes`() {
+    @Test func `by size, all local copies count, and only stored ones are removed`() {
         let policy = LocalCachePolicy(maximumBytes: 250)
         let segments = [
             segment(1, .disk), segment(2), segment(3, isProtected: true), segment(4, isOpen: true),

@@ -105,7 +105,7 @@ import Testing
         #expect(try catalog.sessionNames().contains(Self.honest))
     }
 
-    @Test func `sizes that cannot be do not remove what others recorded`() throws {
+    @Test func `impossible sizes do not cause the removal of other segments`() throws {
         try archive.addSession(Self.honest, segments: 2)
         try archive.addSession(Self.strange, segments: 3)
         for path in try layout.segmentPaths(Self.strange, "camera") {

@@ -6,7 +6,7 @@ import Testing
 @Suite struct SuspendedSegmenterTests {
     /// As a collector ends after SIGTERM, at any moment.
     @Test(arguments: [-150, 0, 350] as [Int64])
-    func `a segmenter that is suspended writes what it has, except sound beside a boundary`(
+    func `a suspended segmenter writes everything except audio near a boundary`(
         lag: Int64
     ) {
         for batches in 1...60 {

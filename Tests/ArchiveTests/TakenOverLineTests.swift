@@ -54,7 +54,7 @@ import Testing
         #expect(try SessionVerifier.verify("s", in: other.layout).isIntact)
     }
 
-    @Test func `ends of tracks are compared exactly, whatever their timescales`() {
+    @Test func `ends of tracks are compared exactly at any timescales`() {
         let day: Int64 = 86_400
         func end(_ ticks: Int64, _ duration: Int64, _ scale: UInt32) -> TrackEnd {
             TrackEnd(dtsTicks: ticks, durationTicks: duration, timescale: Timescale(scale))

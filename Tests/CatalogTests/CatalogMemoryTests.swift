@@ -48,7 +48,7 @@ import Testing
         #expect(try ask([4]) == [3])
     }
 
-    @Test func `other questions and other archives have answers of their own`() throws {
+    @Test func `other queries and other archives have separate answers`() throws {
         #expect(try ask([1]) == [1])
         #expect(try ask([2], of: west) == [2])
         #expect(try ask([3], .sessions(from: nil, until: nil)) == [3])
@@ -94,7 +94,7 @@ import Testing
         #expect(try ask([6]) == [5])
     }
 
-    @Test func `kept answers are limited, and make room when they are old`() throws {
+    @Test func `kept answers are limited, and old ones are replaced`() throws {
         let large = Array(0..<CatalogMemory.maximumRows)
         #expect(try ask(large).count == large.count)
         #expect(try ask([1]) == [1], "one that is too large is not kept")

@@ -243,7 +243,7 @@ import Testing
         try scene.expectRebuilt()
     }
 
-    @Test func `a database that its header forbids to write is replaced by who writes`() throws {
+    @Test func `a database with a header that forbids writing is replaced by a writer`() throws {
         let scene = try Scene()
         var bytes = try FileSystem.read(scene.path, limit: 1 << 24)
         bytes[18] = 3
@@ -255,7 +255,7 @@ import Testing
         #expect(try catalog.dump() == scene.rows)
     }
 
-    @Test func `far more sessions than the archive has are not taken away one by one`() throws {
+    @Test func `a catalog with far too many sessions is rebuilt`() throws {
         let scene = try Scene()
         try scene.change(
             """

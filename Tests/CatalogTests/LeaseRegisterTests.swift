@@ -91,7 +91,7 @@ struct LeaseRegisterTests {
         #expect(answers.count { $0 == nil } == 0)
     }
 
-    @Test func `tables of a newer program are used if they say that this one may`() throws {
+    @Test func `tables of a newer program are used if they allow this version`() throws {
         #expect(try take("a") == .granted(token: 1))
         func database() throws -> PostgreSQLLeaseRegister {
             PostgreSQLLeaseRegister(

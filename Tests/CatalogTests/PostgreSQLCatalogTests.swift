@@ -142,7 +142,8 @@ struct PostgreSQLCatalogTests {
         }
     }
 
-    @Test func `a server that stops and comes back loses nothing, and readers read files`() throws {
+    @Test func `a server that restarts loses nothing, and readers use the files meanwhile`() throws
+    {
         let server = try PostgreSQLServer()
         let written = try WrittenSession { _ in 0 }
         let layout = written.layout
@@ -177,7 +178,7 @@ struct PostgreSQLCatalogTests {
         #expect(try catalog.sessionNames().contains("later"))
     }
 
-    @Test func `a catalog that cannot be removed on its server is not believed here`() throws {
+    @Test func `a catalog that could not be removed on its server is not used`() throws {
         let server = try PostgreSQLServer()
         let directory = TemporaryDirectory()
         let place = PostgreSQLCatalogLocation(
@@ -229,7 +230,7 @@ struct PostgreSQLCatalogTests {
         #expect(flaw == .password && !"\(flaw)".contains("secret"))
     }
 
-    @Test func `messages name servers and database, and nothing else`() throws {
+    @Test func `error messages name only servers and database`() throws {
         let address = try PostgreSQLAddress(
             "postgresql://writer@db1,db2:5433/tributary?passfile=/etc/p&target_session_attrs=any")
         #expect("\(address)" == "postgresql://db1,db2:5433/tributary")

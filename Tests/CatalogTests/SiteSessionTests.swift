@@ -70,7 +70,7 @@ struct SiteSessionTests {
             "UPDATE tributary.site_session SET inserted = inserted - interval '1 hour'")
     }
 
-    @Test func `the first row applies to all, and says where zero is`() throws {
+    @Test func `the first row applies to all collectors, and places zero`() throws {
         let site = try Site()
         let register = try site.register()
         #expect(register.isReachable())

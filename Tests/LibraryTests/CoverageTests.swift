@@ -69,7 +69,7 @@ import Testing
         #expect(try coverage(25...30).stated?.first?.aheadNanoseconds == 3_600 * Self.second + 1)
     }
 
-    @Test func `files that follow each other are one span, cut to what was asked for`() throws {
+    @Test func `consecutive files are one span, cut to the range`() throws {
         try archive.addSession(Self.session, segments: 3)
         #expect(seconds(try coverage(0...100).recorded) == [0...30])
         #expect(seconds(try coverage(5...12).recorded) == [5...12])
@@ -97,7 +97,7 @@ import Testing
         #expect(try coverage(8...11).missing == [])
     }
 
-    @Test func `a gap names the records that were lost, and not more than can be told`() throws {
+    @Test func `a gap has its lost records, up to a maximum of ranges`() throws {
         try archive.addSession(Self.session, segments: 1)
         var entry = LedgerEntry(kind: .gap, at: SmallArchive.zero)
         entry.firstSequence = 7
@@ -115,7 +115,7 @@ import Testing
         #expect(gaps[2].records.count == RecordedGap.maximumRanges)
     }
 
-    @Test func `gaps closer than can be shown are one, and their counts add up`() throws {
+    @Test func `gaps closer than the resolution are joined, with their counts added`() throws {
         try archive.addSession(Self.session, segments: 3)
         for second in 3...9 {
             try addGap("driver drop", at: Int64(second), seconds: 0, samples: 2)
@@ -160,9 +160,7 @@ import Testing
         #expect(seconds(try coverage(0...30).recorded) == [0...10, 20...30])
     }
 
-    @Test func `coverage begins at the first picture, also where the catalog tells of the files`()
-        throws
-    {
+    @Test func `coverage begins at the first picture, with or without reading the files`() throws {
         let paths = try archive.addSession(Self.session, segments: 4, firstPicture: 3)
         func expectFirstPicture() throws {
             let spans = try coverage(-5...100).recorded

@@ -252,7 +252,7 @@ import TestRecordings
         #expect(try listed(from: late) { $0 == "door" }.isEmpty)
     }
 
-    @Test func `lists, overviews, days and lanes say which sources are previews`() throws {
+    @Test func `all listings state which sources are previews`() throws {
         try archive.addSession("one", segments: 2)
         let camera = archive.layout.source("one", "camera")
         try FileManager.default.copyItem(

@@ -214,8 +214,7 @@ import Testing
         #expect(try owners(old, same) == ["first"])
     }
 
-    @Test func `verify counts copies as copies, and what one archive lacks is not missing`() throws
-    {
+    @Test func `verify counts copies, and records of only one archive are not missing`() throws {
         let recorded = try WrittenSession { _ in 0 }
         try split(
             recorded, east: old, west: new, { $0 <= 250 || $0 > 600 }, { (231...640).contains($0) })
@@ -449,7 +448,7 @@ import Testing
         #expect(lane.held.map(\.records) == [350] && lane.missing.isEmpty)
     }
 
-    @Test func `coverage tells which archive has what, also within a file`() throws {
+    @Test func `coverage names the archives of each range, also within a file`() throws {
         let recorded = try WrittenSession { _ in 0 }
         // 70 records a second: the source was at west from the second to the seventh second.
         try split(
@@ -569,8 +568,7 @@ import Testing
         #expect(try library().details(of: Self.session).details.sources.first?.lostSamples == 350)
     }
 
-    @Test func `records that the collector's archive has are not missing, in whatever file`() throws
-    {
+    @Test func `held records in any file of the other archive are not missing`() throws {
         let recorded = try WrittenSession { _ in 0 }
         try split(recorded, east: old, west: new, { $0 <= 490 }, { $0 > 490 })
         try add(held(1...490), to: places[1])
@@ -720,7 +718,7 @@ import Testing
         #expect((400...450).contains(merged.count))
     }
 
-    @Test func `a growing recording goes on at the other archive`() throws {
+    @Test func `a growing recording continues in the other archive`() throws {
         let recorded = try WrittenSession(segments: 1) { _ in 0 }
         let whole = try samples(RecordedSession(Self.session, in: recorded.layout))
         var growing = (old, new)

@@ -7,7 +7,7 @@ import Testing
 
 /// Listings of segments whose media is only in an object store that is not read.
 @Suite struct MovedSegmentTests {
-    @Test func `a segment without its media is listed with what its proof says`() throws {
+    @Test func `a segment without its media is listed from its proof`() throws {
         let archive = SmallArchive()
         let paths = try archive.addSession("s", segments: 3)
         let library = try RecordingLibrary(archive.directory.path) { Issue.record("\($0)") }

@@ -88,7 +88,7 @@ import TestRecordings
         #expect(throws: ArchiveError.self) { try broken.verification(of: WrittenSession.name) }
     }
 
-    @Test func `a session's objects are listed together, and believed for some seconds`() throws {
+    @Test func `a session's objects are listed together, and cached for some seconds`() throws {
         let archive = SmallArchive()
         try archive.addSession("one", segments: 3)
         try bucket.add(archive.layout)
@@ -242,7 +242,7 @@ import TestRecordings
         #expect(try roomy.read(at: 999_999, count: 1) == [bytes[999_999]])
     }
 
-    @Test func `reading ahead is a fraction of what was read`() throws {
+    @Test func `read-ahead is proportional to sequential reading`() throws {
         bucket.add([UInt8](repeating: 1, count: 16 << 20), at: "one/a.bin")
         let opened = try store().open(.session("one") / "a.bin")
         var offset: Int64 = 0

@@ -124,7 +124,7 @@ import TestRecordings
         #expect(fragments == 5)
     }
 
-    @Test func `files taken out of an archive are read as well`() throws {
+    @Test func `single files are read inside and outside an archive`() throws {
         let recorded = try WrittenSession { _ in 0 }
         let paths = try recorded.paths
         let inside = try RecordedSession(files: [paths[1]])

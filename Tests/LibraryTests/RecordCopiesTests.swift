@@ -23,7 +23,7 @@ import Testing
         #expect(order(copies, spool) == ["0: 1-10", "1: 11-20"])
     }
 
-    @Test func `the higher term is read, whatever the archives are called`() {
+    @Test func `the copy with the higher term is read, whatever its archive's name`() {
         var copies = RecordCopies()
         copies.add(1...10, of: spool, term: 1, archive: 0)
         copies.add(6...20, of: spool, term: 2, archive: 1)
@@ -64,7 +64,7 @@ import Testing
         }
     }
 
-    @Test func `records on both sides of another archive's are two shares`() {
+    @Test func `records around another archive's are two parts`() {
         var copies = RecordCopies()
         copies.add(1...30, of: spool, term: 1, archive: 0)
         copies.add(11...20, of: spool, term: 2, archive: 1)

@@ -67,7 +67,7 @@ import Testing
             ])
     }
 
-    @Test func `a range cuts what is told, and rights leave out sources`() throws {
+    @Test func `spans are cut to the range, and limited to the rights`() throws {
         try archive.addSession(Self.first, segments: 3)
         #expect(
             try spans(recorded(before: 5 * Self.second, after: 12 * Self.second)) == [
@@ -92,7 +92,7 @@ import Testing
     }
 
     /// Files are not opened for months: an unreadable one is still listed.
-    @Test func `for months no file is opened that the catalog knows`() throws {
+    @Test func `months are read from the catalog without opening files`() throws {
         let paths = try archive.addSession(Self.first, segments: 3)
         _ = try SQLiteCatalog.rebuild(archive.layout)
         try Data("damaged".utf8).write(to: URL(filePath: paths[1]))

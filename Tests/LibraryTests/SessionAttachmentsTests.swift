@@ -210,7 +210,7 @@ import Threads
         #expect(alone?.map(\.archive) == ["east"])
     }
 
-    @Test func `a part without its whole is a session of its own that names it`() throws {
+    @Test func `a part without its whole is listed alone, with the whole's name`() throws {
         _ = try record()
         let library = try library([west.path])
         #expect(try library.sessions().map(\.session) == [Self.part])

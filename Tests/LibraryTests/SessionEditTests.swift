@@ -5,7 +5,7 @@ import Testing
 
 /// Users' edits of a session.
 @Suite struct SessionEditTests {
-    @Test func `an edit changes what it names, and leaves the rest`() throws {
+    @Test func `an edit changes only the labels that it names`() throws {
         let before = SessionNotes(name: "Rehearsal", tags: ["a", "b"], note: "of Monday")
         let renamed = try SessionEdit(name: "Premiere").applied(to: before)
         #expect(renamed == SessionNotes(name: "Premiere", tags: ["a", "b"], note: "of Monday"))
@@ -15,7 +15,7 @@ import Testing
         #expect(emptied.applied(to: before) == SessionNotes())
     }
 
-    @Test func `marks that cannot be one line of a session are not taken`() throws {
+    @Test func `an invalid mark is refused`() throws {
         func mark(
             id: String = "0123456789abcdef", at: Int64 = 1, text: String = "x",
             source: String? = nil
@@ -41,7 +41,7 @@ import Testing
             (nil, String(repeating: "x", count: 4_097), []), (nil, nil, [""]), (nil, nil, ["a\tb"]),
             (nil, nil, [String(repeating: "ä", count: 33)]),
         ] as [(String?, String?, [String])])
-    func `texts that are too long or no line are not taken`(
+    func `an invalid text is refused`(
         name: String?, note: String?, tags: [String]
     ) {
         #expect(throws: SessionEdit.Flaw.self) {

@@ -79,7 +79,7 @@ import Testing
         #expect(here.problems.count == 1)
     }
 
-    @Test func `a bucket of two collectors is read once, and an unreadable report is told`() {
+    @Test func `a bucket of two collectors is read once, an unreadable report is reported`() {
         var unknown = collector("hall")
         unknown.report = nil
         let found = archives([
@@ -116,7 +116,7 @@ import Testing
         )
     }
 
-    @Test func `the viewer of an archive whose store is not asked shows what is on its disk`()
+    @Test func `the viewer of an archive whose store is not used shows the archive's disk`()
         throws
     {
         let site = [

@@ -76,7 +76,7 @@ import Threads
         #expect(throws: Failure.self) { try changes(refusing: all).set(mark, of: "one") }
     }
 
-    @Test func `a session that no archive here has is an error with what to do`() throws {
+    @Test func `a session in no local archive is an error with a remedy`() throws {
         let failure = #expect(throws: Failure.self) {
             try changes().change(SessionEdit(isProtected: true), of: ["one"])
         }

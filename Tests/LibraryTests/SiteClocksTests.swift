@@ -97,7 +97,7 @@ import Testing
         return right
     }
 
-    @Test func `every sample lies where the first collector's clock says, within the sum`() throws {
+    @Test func `every sample is on the first collector's clock, within the summed bounds`() throws {
         let right = try record(withClocks: true)
         let whole = try samples(RecordedSession(Self.session, in: right.layout))
         let library = try library()

@@ -66,7 +66,7 @@ struct BoxTreeTests {
     }
 
     @Test
-    func `a box past the end is named, and what precedes it is there`() throws {
+    func `a box past the end is named, after the boxes before it`() throws {
         let bytes = try Recorder(.handmade()).bytes
         let tree = try BoxTree(of: MemorySource(Array(bytes.dropLast())))
         #expect(tree.boxes.last?.type == "moof")

@@ -62,7 +62,7 @@ import Testing
     }
 
     @Test(arguments: [306, 5_000_000_000] as [Int64])
-    func `an index reads back as what it was made of, also past 4 GiB`(_ distance: Int64) throws {
+    func `an index is read back, also past 4 GiB`(_ distance: Int64) throws {
         let movie = try Self.movie(distance: distance, from: 903_000)
         let samples = try #require(movie.track(.video)).samples
         #expect(samples.sizesBytes == [100, 101, 102, 100, 101, 102])

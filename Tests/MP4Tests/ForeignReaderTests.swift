@@ -88,7 +88,7 @@ struct ForeignReaderTests {
     }
 
     @Test
-    func `while it grows, FFmpeg plays what is whole wherever the file ends`() throws {
+    func `FFmpeg plays the complete fragments of a growing file at any length`() throws {
         let scratch = try Scratch()
         let clip = try Clip(contentsOf: try make(.reordered, in: scratch))
         let recorder = try Recorder(clip)
@@ -111,7 +111,7 @@ struct ForeignReaderTests {
     }
 
     @Test
-    func `the picture's shape and colours are said outside the bitstream too`() throws {
+    func `the pixel aspect ratio and colours are also in the container`() throws {
         let scratch = try Scratch()
         let clip = try Clip(contentsOf: try make(.nonSquare, in: scratch))
         let tree = try BoxTree(of: MemorySource(try Recorder(clip).finished()))
@@ -186,7 +186,7 @@ struct ForeignReaderTests {
     }
 
     @Test(arguments: [true, false])
-    func `to FFmpeg a file begins where its name says, not with its first picture`(
+    func `FFmpeg starts a file at its origin, not at its first picture`(
         _ hasAudio: Bool
     ) throws {
         let scratch = try Scratch()

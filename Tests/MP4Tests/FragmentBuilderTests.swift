@@ -53,7 +53,7 @@ struct FragmentBuilderTests {
     }
 
     @Test
-    func `a keyframe in the middle of a run has flags of its own`() throws {
+    func `a keyframe in the middle of a run has its own flags`() throws {
         var builder = FragmentBuilder()
         builder.beginRun(track: .video, firstDTS: 0)
         builder.append(sample())

@@ -117,7 +117,7 @@ struct HostileInputTests {
     }
 
     @Test
-    func `a table that claims four thousand million samples takes no memory`() throws {
+    func `a table that claims four thousand million samples is refused`() throws {
         let finished = try Recorder(.handmade()).finished()
         let tree = try BoxTree(of: MemorySource(finished))
         func find(_ type: FourCC, in nodes: [BoxNode]) -> BoxNode? {

@@ -18,7 +18,7 @@ import Testing
         ]
     }
 
-    @Test func `corners come to lie where they should`() {
+    @Test func `corners are mapped by the display matrix`() {
         func corners(_ orientation: PictureOrientation) -> [[Int64]] {
             let values = DisplayMatrix(orientation, width: 4 << 16, height: 2 << 16).values
             return [(0, 0), (4, 0), (4, 2), (0, 2)].map { place($0.0, $0.1, values) }
@@ -36,7 +36,7 @@ import Testing
     }
 
     @Test(arguments: all)
-    func `a recording says it while it grows, and when it is finished`(
+    func `a recording has its orientation while growing and when finished`(
         orientation: PictureOrientation
     ) throws {
         var clip = Clip.handmade()

@@ -15,7 +15,7 @@ struct RecordingTests {
     }
 
     @Test
-    func `the placeholder lies where it is said to, within the first sector`() throws {
+    func `the placeholder is at its stated offset, within the first sector`() throws {
         let recorder = try Recorder(.handmade())
         let offset = Int(FragmentedHeader.placeholderOffset)
         #expect(recorder.bytes[offset..<offset + 8] == [0, 0, 0, 16, 0x66, 0x72, 0x65, 0x65])
@@ -23,7 +23,7 @@ struct RecordingTests {
     }
 
     @Test
-    func `a header says of its tracks what they were opened with`() throws {
+    func `a header has the formats of its tracks`() throws {
         let clip = Clip.handmade()
         let recorder = try Recorder(clip)
         let movie = try Movie.read(from: MemorySource(recorder.bytes))
@@ -84,7 +84,7 @@ struct RecordingTests {
     }
 
     @Test
-    func `a fragment that was not sealed is torn, however much of it is there`() throws {
+    func `a fragment that was not sealed is torn at any length`() throws {
         let recorder = try Recorder(.handmade(pictures: 30, group: 10))
         let before = recorder.boundaries[recorder.boundaries.count - 2]
         for cut in before + 1...Int64(recorder.bytes.count) {
@@ -96,7 +96,7 @@ struct RecordingTests {
     }
 
     @Test
-    func `a tail of zeros, as a power cut leaves it, is no fragment`() throws {
+    func `a tail of zeros, as a power cut leaves it, is not a fragment`() throws {
         let recorder = try Recorder(.handmade())
         let (fragments, scanner) = try scan(recorder.bytes + Array(repeating: 0, count: 5_000))
         #expect(fragments.count == 3)
@@ -164,7 +164,7 @@ struct RecordingTests {
     }
 
     @Test
-    func `the final moov lists every sample where it lies, at its time`() throws {
+    func `the final moov has every sample's offset and time`() throws {
         let clip = Clip.handmade(start: 45_000)
         let recorder = try Recorder(clip)
         let finished = try recorder.finished()
@@ -213,9 +213,7 @@ struct RecordingTests {
     }
 
     @Test
-    func `the next decoding time decides how long a sample lasts, not what it was said to last`()
-        throws
-    {
+    func `the next decoding time determines a sample's duration`() throws {
         var clip = Clip.handmade(sound: false)
         // Two seconds are missing between two fragments, one tick within a batch.
         for index in 25..<75 { clip.tracks[0].samples[index].dts += 180_000 }

@@ -20,7 +20,7 @@ struct TimecodeTests {
         #expect(timecode.frame == (24 * 3_600 - 1) * 30)
     }
 
-    @Test func `the pictures' own rate is taken where the stream says it and it is usual`() throws {
+    @Test func `a usual picture rate of the stream is used, otherwise 25`() throws {
         func rate(_ set: [UInt8]) -> UInt32 {
             let format = VideoFormat.h264(
                 sequenceParameterSets: [set], pictureParameterSets: [Samples.pps], width: 320,
@@ -95,7 +95,7 @@ struct TimecodeTests {
         }
     }
 
-    @Test func `a track that is missing where nothing else begins, or wrong, is noticed`() throws {
+    @Test func `a missing or wrong timecode track is detected`() throws {
         let late = try finished(start: 12_960)
         let told = try RecordingLayout(of: MemorySource(late)).initialMovie.timecode
         let timecode = try #require(told)

@@ -96,7 +96,7 @@ import Testing
         }
     }
 
-    @Test func `a transaction is all or nothing`() throws {
+    @Test func `a transaction is atomic`() throws {
         let connection = try memory()
         try connection.run("CREATE TABLE t (a INTEGER PRIMARY KEY) STRICT")
         let error = #expect(throws: SQLiteError.self) {
@@ -113,7 +113,7 @@ import Testing
         #expect(try texts(connection, "SELECT COUNT(*) FROM t") == ["1"])
     }
 
-    @Test func `a statement ends when its time is over, and the next one has its own`() throws {
+    @Test func `a statement ends at its time limit, and the next has its own`() throws {
         let clock = Mutex(ContinuousClock.now)
         let connection = try memory(
             SQLiteLimits(
@@ -187,7 +187,7 @@ import Testing
         #expect(error?.refusal == .content)
     }
 
-    @Test func `links are not followed, and one that reads creates nothing`() throws {
+    @Test func `links are not followed, and opening for reading creates no file`() throws {
         let folder = try Folder()
         let path = try folder.database("CREATE TABLE t (a)")
         let link = "\(folder.path)/link.db"
@@ -203,9 +203,7 @@ import Testing
         }
     }
 
-    @Test func `a database that cannot change is read by itself, whatever its path has in it`()
-        throws
-    {
+    @Test func `an immutable database is read without its log, at any path`() throws {
         let folder = try Folder()
         let path = try folder.database(
             "CREATE TABLE t (a)", "INSERT INTO t VALUES (7)", named: "a ?#%&é=1.db")
@@ -216,7 +214,7 @@ import Testing
         #expect(!FileManager.default.fileExists(atPath: "\(path)-shm"))
     }
 
-    @Test func `a lock of another connection is told from damage`() throws {
+    @Test func `a lock of another connection is distinguished from damage`() throws {
         let folder = try Folder()
         let path = try folder.database("PRAGMA journal_mode = WAL", "CREATE TABLE t (a)")
         let first = try SQLiteConnection(path, for: .writing)
