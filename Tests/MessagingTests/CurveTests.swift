@@ -72,7 +72,7 @@ private struct Client: ~Copyable {
 }
 
 struct `A connection with keys` {
-    @Test func `is admitted by its key, and every message says so`() throws {
+    @Test func `is admitted by its key, and every message has its mark`() throws {
         let server = try Server()
         let secret = try SecretKey.generate()
         let client = try Client(
@@ -164,7 +164,7 @@ struct `A connection with keys` {
         }
     }
 
-    @Test func `says how much of its connection a message took`() throws {
+    @Test func `counts the bytes of a message with their overhead`() throws {
         let server = try Server()
         let client = try Client(
             to: try server.router.lastEndpoint(),

@@ -133,7 +133,7 @@ struct `A message` {
 }
 
 struct `Shared bytes` {
-    @Test func `are counted until nobody holds them`() throws {
+    @Test func `are counted until nothing references them`() throws {
         let context = try Context()
         let one = try Socket(.pair, in: context)
         let other = try Socket(.pair, in: context)
@@ -271,7 +271,7 @@ struct `A monitor` {
 }
 
 struct `A poller` {
-    @Test func `wakes up when another thread says so`() throws {
+    @Test func `returns when another thread wakes it`() throws {
         let wakeUp = try WakeUp()
         var poller = Poller()
         let token = poller.add(descriptor: wakeUp.descriptor)

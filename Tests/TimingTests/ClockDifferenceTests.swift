@@ -125,7 +125,7 @@ import Timing
         }
     }
 
-    @Test func `exchanges that contradict each other are not believed together`() throws {
+    @Test func `contradictory exchanges give a bound that covers both`() throws {
         let one = Exchanges(seed: 1, link: .quiet)
         var other = one
         other.back = other.back.map { exchange in

@@ -37,7 +37,7 @@ struct ClockEstimatorTests {
     }
 
     @Test(arguments: [-500_000.0, -37_000, 0, 250_000, 500_000])
-    func `a steady skew is learnt to a part in a million`(skewPPB: Double) throws {
+    func `a constant skew is measured to 1 ppm`(skewPPB: Double) throws {
         var estimator = ClockEstimator()
         let clock = steadyClock(skewPPB: skewPPB)
         let verdicts = feed(&estimator, clock, seconds: 0..<300)
@@ -87,7 +87,7 @@ struct ClockEstimatorTests {
     }
 
     @Test(arguments: [-600, -1, 1, 600] as [Int64])
-    func `a clock that jumped is believed at the fourth exchange`(seconds: Int64) throws {
+    func `a clock jump is accepted at the fourth exchange`(seconds: Int64) throws {
         var estimator = ClockEstimator()
         var clock = steadyClock(skewPPB: 100_000)
         clock.jumps = [(99.5, seconds * Self.second)]
@@ -148,9 +148,7 @@ struct ClockEstimatorTests {
         #expect(after.boundNanoseconds < 150_000)
     }
 
-    @Test func `wherever it is anchored, a model's own bound is no narrower than the estimator's`()
-        throws
-    {
+    @Test func `a model's bound at any anchor is at least the estimator's`() throws {
         var estimator = ClockEstimator()
         _ = feed(&estimator, steadyClock(skewPPB: 40_000), seconds: 0..<100)
         for anchor in [0, 50, 100, 3_600] as [Int64] {

@@ -69,7 +69,7 @@ struct SimulationTests {
         #expect(outcome.error(permille: 990) < 500_000)
     }
 
-    @Test func `a rate that a daemon changed by 200 ppm is noticed and learnt anew`() {
+    @Test func `a rate step of 200 ppm by a time daemon is detected and measured again`() {
         var day = SimulatedDay(hours: 1, stepSeconds: 1)
         day.clock.skewSteps = [(1_800, 200_000)]
         let outcome = day.run(seed: 5)

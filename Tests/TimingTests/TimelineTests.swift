@@ -111,7 +111,7 @@ struct TimelineTests {
         #expect(abs(caughtUp - 10_000_000) <= 10_000)
     }
 
-    @Test func `moments in order stay in order, whatever the models say`() {
+    @Test func `mapped times keep their order, whatever the models are`() {
         var random = SeededGenerator(seed: 21)
         var timeline = timeline(skewPPB: -400_000)
         var agent = 100 * Self.second

@@ -32,7 +32,7 @@ struct TrackClockTests {
 
     // MARK: Ordinary samples
 
-    @Test func `pictures lie where their stamps say`() {
+    @Test func `pictures are placed at their timestamps`() {
         var clock = pictures()
         let placed = place(&clock, stamps(0), stamps(33_333_333), stamps(100_000_000))
         #expect(placed.map(\.dtsTicks) == [0, 3_000, 9_000])
@@ -127,7 +127,7 @@ struct TrackClockTests {
         #expect(abs(lastTicks - 999 * 21_344 * 48 / 1_000) <= 2)
     }
 
-    @Test func `missing sound is a gap of its own length`() {
+    @Test func `missing audio is a gap of its length`() {
         var clock = packets()
         let placed = place(
             &clock, stamps(0, duration: 21_333_333),

@@ -27,13 +27,13 @@ struct ZeroTieTests {
             measured: model(zero - 7 * Self.second, bound: bound), at: 0)
     }
 
-    @Test func `until an agent's clock is known, zero is where the wall clock says`() {
+    @Test func `without an agent's clock, the wall clock gives zero`() {
         #expect(!tie.isTied)
         #expect(
             tie.zero == .init(nanoseconds: 30 * Self.second, errorNanoseconds: 16 * Self.second))
     }
 
-    @Test func `an agent's clock places zero, wherever the wall clock says it is`() {
+    @Test func `an agent's clock gives zero, whatever the wall clock shows`() {
         var tie = tie
         #expect(observe(&tie, "one", zero: 90 * Self.second, bound: Self.millisecond))
         #expect(tie.isTied)

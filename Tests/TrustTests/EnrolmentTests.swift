@@ -129,7 +129,7 @@ struct `An enrolment` {
         "tcp://server:5550", "tcp://[2001:db8::1]:5550", "tcp://10.0.0.7:61000",
         "ipc:///run/a/b.sock",
     ])
-    func `fits into a line that comes out as it went in`(endpoint: String) throws {
+    func `has a line that is read back unchanged`(endpoint: String) throws {
         let line = EnrolmentLine(
             endpoint: endpoint, collectorKey: try key(), token: try SecretKey.generate())
         let read = try EnrolmentLine("  \(line.text())\n")

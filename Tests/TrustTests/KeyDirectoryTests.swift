@@ -163,7 +163,7 @@ struct `An agent's file` {
         #expect(try directory.agents().authorizations.map(\.name) == ["door"])
     }
 
-    @Test func `cannot lie outside its directory`() throws {
+    @Test func `has a name within its directory`() throws {
         for name in ["../own", "", "a/b", ".hidden", "-x"] {
             #expect(throws: TrustError.notAName(name)) {
                 try directory.authorize(name: name, key: try key(), sources: nil)
@@ -313,7 +313,7 @@ struct `The security of a connection` {
 }
 
 struct `A register` {
-    @Test func `says which sources a key may write`() throws {
+    @Test func `states the sources that a key may write`() throws {
         let right = WritingRight(name: "box", sources: try Authorization.patterns("stage door-*"))
         for name in ["stage", "door-", "door-1"] { #expect(right.covers(name)) }
         for name in ["stage2", "Stage", "door", "hall"] { #expect(!right.covers(name)) }

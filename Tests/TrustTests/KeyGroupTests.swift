@@ -75,7 +75,7 @@ struct `Keys of a group of collectors` {
         #expect(try first.directory.agents() == second.directory.agents())
     }
 
-    @Test func `replace another server's key only when told to`() throws {
+    @Test func `replace another server's key only with the option`() throws {
         let own = try fill()
         let other = try second.directory.makeOwnKey().publicKey
         #expect(throws: TrustError.otherOwnKey(path: second.directory.ownKeyPath)) { try take() }

@@ -4,7 +4,7 @@ import Testing
 @testable import Wire
 
 struct `An agent` {
-    @Test func `greets first, and sends what it has kept once it is welcome`() throws {
+    @Test func `sends Hello first, and its kept records after the Welcome`() throws {
         var agent = AgentHarness()
         agent.add(isKeyframe: true)
         agent.connect()
@@ -207,7 +207,7 @@ struct `An agent` {
         #expect(stopped(&agent) == [false])
     }
 
-    @Test func `a capture's trouble is sent at once, and with every heartbeat until it is over`() {
+    @Test func `reports a capture's trouble at once and in every heartbeat until it ends`() {
         func troubles(_ agent: inout AgentHarness) -> [String] {
             agent.takeSent().flatMap { message in
                 if case .heartbeat(let heartbeat) = message {
@@ -248,7 +248,7 @@ struct `An agent` {
         #expect(agent.logs.contains { $0.text.contains("is sent by box8") })
     }
 
-    @Test func `a collector that does not answer the greeting is not said to be away`() {
+    @Test func `reports a collector that connects and does not answer as such`() {
         var agent = AgentHarness()
         agent.connect()
         agent.tick(milliseconds: 10_500)
@@ -360,7 +360,7 @@ struct `An agent` {
         #expect(agent.link.shutOut == "the key is unknown")
     }
 
-    @Test func `that is not admitted says why once, then at growing intervals, and goes on`() {
+    @Test func `logs a refused key once, then at growing intervals, and continues`() {
         var agent = AgentHarness()
         for _ in 0..<36_000 {
             agent.now += 100_000_000
@@ -379,7 +379,7 @@ struct `An agent` {
     }
 
     @Test(arguments: 0..<20 as Range<UInt64>)
-    func `does not trap whatever a collector sends`(seed: UInt64) {
+    func `does not trap at any messages of a collector`(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         var agent = AgentHarness()
         for _ in 0..<2_000 {
@@ -402,7 +402,7 @@ struct `An agent` {
         }
     }
 
-    @Test func `long texts are cut to what a collector takes`() {
+    @Test func `cuts texts to the protocol's limit`() {
         var agent = AgentHarness()
         agent.connect()
         agent.welcome()

@@ -33,7 +33,7 @@ struct `A greeting` {
             ])
     }
 
-    @Test func `resumes behind what the archive has`() {
+    @Test func `resumes after the archive's last record`() {
         var collector = CollectorHarness(archived: ArchivedRecords(persisted: 41))
         collector.send(.hello(Fixtures.hello(firstSequence: 30)))
         let state = collector.takeState()
@@ -243,7 +243,7 @@ struct `A record` {
         #expect(collector.takeRefusal()?.reason == .sequence)
     }
 
-    @Test func `from a stranger is refused`() {
+    @Test func `of an unknown connection is refused`() {
         var collector = CollectorHarness()
         collector.send(.samples(Fixtures.samples()))
         #expect(collector.takeRefusal()?.reason == .unknownConnection)
@@ -368,7 +368,7 @@ struct `An Ack` {
         #expect((9...10).contains(count))
     }
 
-    @Test func `tells the session's name`() {
+    @Test func `has the session's name`() {
         var collector = CollectorHarness.greeted()
         collector.link.sessionBegan("2026-11-20")
         collector.tick()
@@ -415,7 +415,7 @@ struct `A connection` {
         #expect(collector.takeEvents() == [.closed(source: "camera1", .silent)])
     }
 
-    @Test func `says how much credit its poorest source has left`() throws {
+    @Test func `states the remaining credit of its source with the least`() throws {
         var collector = CollectorHarness.greeted()
         let before = try #require(collector.link.credit(of: CollectorHarness.peer(1)))
         #expect(before.windowBytes == WireLimits.creditWindowBytes)
@@ -456,7 +456,7 @@ struct `A connection` {
         #expect(collector.takeRefusal()?.reason == .sequence)
     }
 
-    @Test func `that names what it did not announce is refused`() {
+    @Test func `that reports on an unknown source or epoch is refused`() {
         var collector = CollectorHarness.greeted()
         let health = SourceHealth(source: 1, keptBytes: 0, newestSequence: 0, lostSamples: 0)
         collector.send(.heartbeat(Heartbeat(health: [health])))
@@ -467,7 +467,7 @@ struct `A connection` {
         #expect(collector.takeRefusal()?.reason == .malformed)
     }
 
-    @Test func `that says what only collectors say is refused`() {
+    @Test func `that sends a collector's message is refused`() {
         var collector = CollectorHarness.greeted()
         collector.send(.ping)
         #expect(collector.takeRefusal()?.reason == .malformed)
@@ -510,7 +510,7 @@ struct `Strangers` {
         #expect(collector.link.refusals == [.reason(.version): 1_500])
     }
 
-    @Test func `are answered so many times per second only`() {
+    @Test func `are answered at a limited rate`() {
         var collector = CollectorHarness()
         for _ in 0..<5_000 { collector.send(.heartbeat(Heartbeat())) }
         #expect(collector.takeSent().count == 1_000)
@@ -529,7 +529,7 @@ struct `Strangers` {
     }
 
     @Test
-    func `share a budget of lines, whatever their addresses, and those held back are counted`() {
+    func `share a limit of log lines at all addresses, and the others are counted`() {
         var gate = LogRateLimit()
         let passed = (0..<5_000).count { gate.pass("2001:db8::\($0)", now: 0) != nil }
         #expect(passed == LogRateLimit.linesPerPause)

@@ -85,7 +85,7 @@ private func flaw(_ message: WireMessage) -> RefusalReason? {
 }
 
 struct `A Command` {
-    @Test func `says nothing that is past its limits`() {
+    @Test func `above a limit is refused`() {
         func refused(_ change: (inout CaptureChange) -> Void) -> Bool {
             var wish = CaptureChange()
             change(&wish)
@@ -105,7 +105,7 @@ struct `A Command` {
         #expect(flaw(.command(Command(id: 1, source: 16, request: .status))) == .limit)
     }
 
-    @Test func `with a rotation or a rate that is none is malformed`() {
+    @Test func `with an invalid rotation or rate is malformed`() {
         var turned = Tributary_V1_Envelope()
         turned.command.change.rotation = 45
         var rated = Tributary_V1_Envelope()
@@ -316,7 +316,7 @@ struct `A collector that forwards commands` {
     }
 
     @Test(arguments: [(1_234, 0, true), (1_233, 0, false), (nil, 0, false), (1_234, 1, false)])
-    func `takes a snapshot with exactly its bytes`(
+    func `accepts a snapshot with exactly its bytes`(
         payload: Int?, extraParts: Int, isTaken: Bool
     ) {
         var collector = CollectorHarness.greeted()
@@ -336,7 +336,7 @@ struct `A collector that forwards commands` {
 }
 
 struct `A control request` {
-    @Test func `with a command comes out as it went in`() throws {
+    @Test func `with a command is the same after encoding and decoding`() throws {
         for source in ["camera1", nil] {
             let request = ControlRequest(
                 id: 9, request: .command(.change(CommandFixtures.change), source: source))

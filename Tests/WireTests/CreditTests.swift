@@ -14,7 +14,7 @@ struct `Credit` {
         #expect(collector.takeState()?.creditLimitBytes == 8 << 20)
     }
 
-    @Test func `is shared among many sources, and grows again when some have gone`() {
+    @Test func `is shared among sources, and grows when some have ended`() {
         var collector = CollectorHarness()
         func hello(_ number: UInt8) -> Hello {
             var hello = Fixtures.hello()
@@ -44,7 +44,7 @@ struct `Credit` {
 
     private let whole = MediaAmount(sizeBytes: 4 << 20, samples: 1)
 
-    @Test func `is enough for the largest record as soon as nothing is on its way`() {
+    @Test func `suffices for the largest record when no data is in flight`() {
         var collector = CollectorHarness()
         collector.send(.hello(Fixtures.hello()))
         collector.send(.samples(Fixtures.samples(first: 1, runs: [Fixtures.run(sizes: [1_000])])))
@@ -68,7 +68,7 @@ struct `Credit` {
         #expect(collector.takeRefusal()?.reason == .limit)
     }
 
-    @Test func `grows by what has reached the disk, and is told without waiting`() {
+    @Test func `grows by the released bytes, and is sent with the next tick`() {
         var collector = CollectorHarness.greeted()
         collector.send(.samples(Fixtures.samples(first: 1, runs: [batch])))
         collector.tick()
@@ -78,7 +78,7 @@ struct `Credit` {
         #expect(collector.takeState()?.creditLimitBytes == (8 << 20) + (4 << 20) + 256)
     }
 
-    @Test func `that is a quarter of a window again is told between ticks, and less is not`() {
+    @Test func `is sent between ticks if it has grown by a quarter of a window`() {
         var collector = CollectorHarness.greeted()
         collector.send(.samples(Fixtures.samples(first: 1, runs: [batch])))
         collector.tick()
@@ -109,7 +109,7 @@ struct `Credit` {
         #expect(collector.takeState(of: 2)?.creditLimitBytes == 8 << 20)
     }
 
-    @Test func `is spent by records without payload too, and comes back with acks`() {
+    @Test func `is also used by records without payload`() {
         var collector = CollectorHarness.greeted()
         var refused = false
         for number in 1...40_000 as ClosedRange<UInt64> {

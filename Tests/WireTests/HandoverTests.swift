@@ -171,7 +171,7 @@ import Testing
         #expect(collector.takeEvents() == [.closed(source: "camera1", .moved)])
     }
 
-    @Test func `only agents with another collector hear of the session's zero, once`() {
+    @Test func `the session's zero is sent only to agents with another collector, once`() {
         for (hasOthers, expected) in [(true, 1), (false, 0)] {
             var collector = CollectorHarness()
             collector.send(.hello(hello(hasOthers: hasOthers)))

@@ -51,7 +51,9 @@ import Testing
 
     /// Each side of the step before, and of all earlier ones since records were gathered.
     @Test(arguments: [true, false], 5...WireLimits.minor - 1)
-    func `an upgrade of one side loses nothing`(isAgentOlder: Bool, minor: UInt32) throws {
+    func `agents and collectors of different versions lose nothing`(
+        isAgentOlder: Bool, minor: UInt32
+    ) throws {
         let history = try #require(Self.history)
         for seed in 1...(minor + 1 == WireLimits.minor ? 4 : 1) as ClosedRange<UInt64> {
             var simulation = LinkSimulation(seed: seed, gathers: seed.isMultiple(of: 2))

@@ -11,7 +11,7 @@ import Testing
             t1: t1, t2: t2, t3: t2 + 5, t4: t1 + there + 5 + back, epoch: 1)
     }
 
-    @Test func `the quickest of each way stay, whenever they came`() {
+    @Test func `the quickest exchanges of each direction are kept`() {
         var pending = PendingExchanges()
         let quickThere = exchange(3, there: 100, back: 9_000)
         let quickBack = exchange(7, there: 9_000, back: 120)

@@ -12,7 +12,7 @@ struct `Pauses before a reconnect` {
         }
     }
 
-    @Test func `a thousand agents that lose a collector come back over a second`() {
+    @Test func `of a thousand agents are spread over a second`() {
         let pauses = pauses(of: 100)
         #expect(pauses.allSatisfy { (100...1_000).contains($0) })
         // 111 are expected in each tenth of a second; twice as many cannot be chance.

@@ -14,7 +14,7 @@ import Testing
 
     // MARK: The agent's end
 
-    @Test func `an agent keeps what is persisted until it is released`() throws {
+    @Test func `an agent keeps persisted records until they are released`() throws {
         var agent = AgentHarness()
         agent.connect()
         agent.welcome(released: 0)
@@ -28,7 +28,7 @@ import Testing
         #expect(agent.link.cursors[0].released == 4)
     }
 
-    @Test func `a collector that says nothing of releases releases what is persisted`() {
+    @Test func `without releases, persisted records are released`() {
         var agent = AgentHarness()
         agent.connect()
         agent.welcome()
@@ -62,9 +62,7 @@ import Testing
     }
 
     @Test
-    func `records before a change of format have the formats of their time, whoever lacks them`()
-        throws
-    {
+    func `records before a change of format are sent with their own format`() throws {
         var agent = AgentHarness()
         agent.connect()
         agent.welcome(released: 0)
@@ -157,7 +155,7 @@ import Testing
 
     // MARK: The collector's end
 
-    @Test func `a collector says what is released where that is less than what is persisted`()
+    @Test func `a collector states the release watermark if it is below the persisted one`()
         throws
     {
         var collector = CollectorHarness()
@@ -196,7 +194,7 @@ import Testing
     }
 
     @Test
-    func `agents that know nothing of releases, and those who send copies, hear nothing of them`() {
+    func `agents without releases, and those that send copies, get no watermark of them`() {
         for change in [{ $0.minor = 5 }, { $0.forgetsAtPersisted = true }]
             as [(inout Hello) -> Void]
         {
@@ -213,7 +211,8 @@ import Testing
         }
     }
 
-    @Test func `the answer to a clock probe says how long a box has to keep its samples`() throws {
+    @Test func `the answer to a clock probe states how long the box must keep its samples`() throws
+    {
         let probe = WireMessage.clockProbe(ClockProbe(t1: -42)).encoded()
         for seconds in [0, 1, 127, 128, 70_000, .max] as [UInt32] {
             let bytes = probe.withUnsafeBytes {

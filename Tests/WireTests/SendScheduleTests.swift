@@ -332,7 +332,7 @@ struct `A collector that states send instants` {
         }
     }
 
-    @Test func `says it in every Ack`() throws {
+    @Test func `states them in every Ack`() throws {
         var collector = CollectorHarness.greeted()
         for _ in 0..<70 {
             collector.tick(milliseconds: 100)

@@ -31,7 +31,7 @@ struct `The protocol's text` {
         #expect(table == Self.limits)
     }
 
-    @Test func `knows every constant that the code has`() throws {
+    @Test func `has every constant of the code`() throws {
         let declared = try text("Sources/Wire/WireLimits.swift").matches(
             of: /package static let (\w+)/
         ).map { String($0.output.1) }
@@ -150,7 +150,7 @@ struct `The generated code` {
         .enabled("protoc-gen-swift has not been built; proto/generate builds it") {
             plugin != nil
         })
-    func `is what proto/generate makes`() throws {
+    func `equals the output of the generator`() throws {
         let directory = FileManager.default.temporaryDirectory
             .appendingPathComponent("tributary-\(UUID().uuidString)")
         try FileManager.default.createDirectory(

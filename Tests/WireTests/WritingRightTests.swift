@@ -7,7 +7,7 @@ struct `A connection with a key` {
         WritingRight(name: "box7", sources: patterns.compactMap(SourcePattern.init))
     }
 
-    @Test func `may write what the key allows`() {
+    @Test func `may write the sources of the key`() {
         var collector = CollectorHarness()
         collector.send(
             .hello(Fixtures.hello(sources: ["camera1", "door-2"])),
@@ -16,7 +16,7 @@ struct `A connection with a key` {
         #expect(collector.link.connections.count == 1)
     }
 
-    @Test func `may write the previews of what the key allows, and no others`() {
+    @Test func `may write previews of the key's sources, and no other ones`() {
         var collector = CollectorHarness()
         collector.send(
             .hello(Fixtures.hello(sources: ["camera1.preview"])), right: right("camera1"))
