@@ -19,7 +19,7 @@ import Testing
     }
 
     @Test(arguments: [-1000.0, -300, 0, 300, 1000])
-    func `a card's rate is known to a few ppm within half a minute`(_ skew: Double) {
+    func `a card's rate is measured to 5 ppm within half a minute`(_ skew: Double) {
         var card = SimulatedAudioCard(seed: 1)
         card.skewPPM = skew
         card.wanderPPM = 0
@@ -58,7 +58,7 @@ import Testing
         #expect(worst < 500_000, "\(worst) ns")
     }
 
-    @Test func `counted losses change nothing`() {
+    @Test func `counted losses do not disturb the clock`() {
         var card = SimulatedAudioCard(seed: 3)
         var clock = AudioClock(sampleRate: 48_000)
         run(&card, &clock, seconds: 20) { _, _, _ in }

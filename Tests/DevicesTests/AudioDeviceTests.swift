@@ -29,7 +29,7 @@ import Testing
         #expect(available == AudioCards.list().map(\.id))
     }
 
-    @Test func `errors of devices are one line that says what to do`() {
+    @Test func `errors of devices are one line with a remedy`() {
         let errors: [(DeviceError, String)] = [
             (.noAudioDevice("hw:7", available: []), "plug one in"),
             (.noAudioDevice("hw:7", available: ["hw:CARD=A,DEV=0", "hw:CARD=B,DEV=0"]), "CARD=B"),

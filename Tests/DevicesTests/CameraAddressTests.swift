@@ -23,7 +23,7 @@ import Testing
 
     private let socketTwo = "/sys/devices/pci/usb1/1-2/1-2:1.0"
 
-    @Test func `a camera is found in its socket, whatever its number`() {
+    @Test func `a camera is found in its socket under any device number`() {
         let one = camera("/dev/video0", identity())
         let two = camera(
             "/dev/video2", identity(place: socketTwo, bus: "usb-0000:00:14.0-2"))
@@ -43,7 +43,7 @@ import Testing
         #expect(address.place(among: [camera("/dev/video0", identity(card: "Other"))]) == nil)
     }
 
-    @Test func `a camera with a serial number of its own is found in another socket`() {
+    @Test func `a camera with a unique serial number is found in another socket`() {
         let own = identity(serial: "A1B2")
         let address = CameraAddress(name: "first").found(camera("/dev/video0", own))
         let moved = identity(place: socketTwo, bus: "usb-0000:00:14.0-2", serial: "A1B2")
@@ -105,7 +105,7 @@ import Testing
         ("YUYV", 1280 * 360, [1280]), ("YU12", 640 * 360 * 3 / 2, [640, 320, 320]),
         ("NV12", 640 * 360 * 3 / 2, [640, 640]), ("422P", 640 * 360 * 2, [640, 320, 320]),
         ("NV24", 640 * 360 * 3, [640, 1280]),
-    ]) func `planes lie one behind the other, and within the buffer`(
+    ]) func `planes follow each other within the buffer`(
         code: String, size: Int, rows: [Int]
     ) throws {
         let layout = try #require(CameraPixelCode(code).flatMap { RawLayout($0) })
@@ -118,7 +118,7 @@ import Testing
         #expect(layout.planes(in: short, bytesPerRow: rows[0], height: 360) == nil)
     }
 
-    @Test func `in YV12 the colours come the other way round`() throws {
+    @Test func `in YV12 the chroma planes are exchanged`() throws {
         let layout = try #require(CameraPixelCode("YV12").flatMap { RawLayout($0) })
         let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: 96, alignment: 16)
         defer { memory.deallocate() }

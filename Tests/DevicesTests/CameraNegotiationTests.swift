@@ -42,18 +42,18 @@ import Testing
         CameraRequest.Level(name: "low", size: PictureSize(width: 640, height: 480)),
     ])
 
-    @Test func `raw pictures are taken where they are quick enough`() throws {
+    @Test func `raw pictures are used if they are fast enough`() throws {
         let choice = try choose(Self.webcam, exactly(640, 480))
         #expect(choice.code == .yuyv && choice.rate == FrameRate(30))
     }
 
-    @Test func `JPEG is taken where raw pictures are slower`() throws {
+    @Test func `JPEG is used if raw pictures are slower`() throws {
         let choice = try choose(Self.webcam, exactly(1280, 720))
         #expect(choice.code == .mjpeg && choice.rate == FrameRate(30))
         #expect(choice.reason.contains("raw video of this size is slower"))
     }
 
-    @Test func `slow raw pictures are taken when no more are wanted`() throws {
+    @Test func `slow raw pictures are used if the requested rate is as low`() throws {
         let choice = try choose(Self.webcam, exactly(1280, 720), rate: 10)
         #expect(choice.code == .yuyv && choice.rate == FrameRate(10) && !choice.isThinned)
     }
@@ -75,7 +75,7 @@ import Testing
         #expect(choice.reason.contains("20 of its 30 fps are kept"))
     }
 
-    @Test func `a rate that the camera does not reach is said`() throws {
+    @Test func `a rate that the camera does not support is noted`() throws {
         let choice = try choose(Self.webcam, exactly(1920, 1080), rate: 60)
         #expect(choice.recordedRate == FrameRate(30))
         #expect(choice.reason.contains("does not support 60 fps"))
@@ -88,7 +88,7 @@ import Testing
         #expect(choice.notes.count == 1)
     }
 
-    @Test func `a size of another shape is refused with what there is`() {
+    @Test func `a size of another aspect ratio is refused with the supported ones`() {
         #expect {
             _ = try choose(Self.webcam, exactly(700, 700))
         } throws: {
@@ -109,14 +109,14 @@ import Testing
         #expect(try choose(slow, levels, rate: 12).size == PictureSize(width: 1280, height: 720))
     }
 
-    @Test func `a camera without any of the named sizes is used all the same`() throws {
+    @Test func `a camera without any of the level sizes is used`() throws {
         let odd = CameraAbilities(formats: [
             Self.format(.yuyv, Self.size(320, 240, 30), Self.size(800, 600, 30))
         ])
         #expect(try choose(odd, levels).size == PictureSize(width: 800, height: 600))
     }
 
-    @Test func `the camera's own H264 is used when it can be told what is needed`() throws {
+    @Test func `the camera's own H264 is used if its encoder can be configured`() throws {
         var abilities = Self.webcam
         abilities.formats.append(Self.format(.h264, Self.size(1280, 720, 30)))
         abilities.encoder = CameraEncoderAbilities(

@@ -42,7 +42,7 @@ import Testing
         #expect(missing([(0, 1), (0, 1), (0, 4), (0, 1)]) == [0, 0, 3, 0])
     }
 
-    @Test func `a camera that slows down in the dark loses nothing`() {
+    @Test func `a camera that slows down in the dark is not a loss`() {
         #expect(missing([(0, 1), (1, 1), (2, 2), (3, 2)]) == [0, 0, 0, 0])
     }
 }
@@ -108,7 +108,7 @@ import Testing
         #expect(moment.isDriversOwn)
     }
 
-    @Test func `a stamp for the end of a picture that is still to come is believed`() {
+    @Test func `a stamp shortly in the future, for the picture's end, is used`() {
         var stamps = DriverStamps()
         let moment = stamps.moment(
             stampNanoseconds: 10_060_000_000, isMonotonic: true, takenNanoseconds: 10_000_000_000)

@@ -48,7 +48,7 @@ struct FileSourceTests {
         #expect(audio.dropFirst().first?.ptsNanoseconds == 0)
     }
 
-    @Test func `the distance between picture and sound stays what it is`() throws {
+    @Test func `the distance between video and audio is kept`() throws {
         let files = try MediaFiles()
         let path = try files.make(
             "late.mp4",
@@ -61,7 +61,7 @@ struct FileSourceTests {
         #expect(try all(path, [.audio]).first?.ptsNanoseconds == 500_000_000)
     }
 
-    @Test func `a loop goes on where the file ended`() throws {
+    @Test func `a loop continues at the file's end`() throws {
         let files = try MediaFiles()
         let path = try files.make(
             "a.mp4", "\(MediaFiles.inputs) \(MediaFiles.h264) -bf 2 \(MediaFiles.aac)")
@@ -85,7 +85,7 @@ struct FileSourceTests {
         #expect(offsets[0] == offsets[1])
     }
 
-    @Test func `sound between shown packets is shown, whatever its flags`() throws {
+    @Test func `audio between shown packets is shown, whatever its flags`() throws {
         let files = try MediaFiles()
         let path = try files.make(
             "a.mp4",
@@ -110,7 +110,7 @@ struct FileSourceTests {
         #expect(sound.contains(3_000_000_000))
     }
 
-    @Test func `a transport stream begins at zero whatever its clock shows`() throws {
+    @Test func `a transport stream begins at zero, whatever its first timestamp`() throws {
         let files = try MediaFiles()
         let path = try files.make(
             "a.ts", "\(MediaFiles.inputs) \(MediaFiles.h264) -bf 2 \(MediaFiles.aac) -muxdelay 7")
@@ -119,7 +119,7 @@ struct FileSourceTests {
         #expect((times.max() ?? 0) < 2_100_000_000)
     }
 
-    @Test func `raw pictures arrive with what a decoder has to know`() throws {
+    @Test func `raw pictures have their format and rate`() throws {
         let files = try MediaFiles()
         let path = try files.make(
             "raw.nut",
@@ -137,8 +137,7 @@ struct FileSourceTests {
         #expect(try source.next()?.ptsNanoseconds == 33_333_333)
     }
 
-    @Test func `Matroska's missing decoding times are completed before the first known one`() throws
-    {
+    @Test func `missing decoding times of Matroska are filled in at the beginning`() throws {
         let files = try MediaFiles()
         let path = try files.make(
             "a.mkv", "\(MediaFiles.inputs) \(MediaFiles.h264) -bf 3 \(MediaFiles.aac)")
@@ -166,7 +165,7 @@ struct FileSourceTests {
         }
     }
 
-    @Test func `a file that is no media file is told from one that is not there`() throws {
+    @Test func `a file of another kind is refused`() throws {
         let files = try MediaFiles()
         let path = files.directory.appending(path: "notes.txt")
         try Data("plain words\n".utf8).write(to: path)
@@ -188,7 +187,7 @@ struct FileSourceTests {
         #expect(throws: DeviceError.self) { _ = try all(short) }
     }
 
-    @Test func `data that ends before the index says so is an error and not an end`() throws {
+    @Test func `data that ends before the index states is an error`() throws {
         let files = try MediaFiles()
         let whole = try files.make(
             "a.mp4",
@@ -207,7 +206,7 @@ struct FileSourceTests {
         #expect((500_000_000...1_900_000_000).contains(time))
     }
 
-    @Test func `an MP4 that ends between two packets is truncated all the same`() throws {
+    @Test func `an MP4 that ends between two packets is recognised as truncated`() throws {
         let files = try MediaFiles()
         let whole = try files.make(
             "a.mp4", "\(MediaFiles.inputs) \(MediaFiles.h264) -map 0:v -movflags +faststart")

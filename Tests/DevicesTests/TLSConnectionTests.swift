@@ -39,7 +39,7 @@ import Testing
         Array("RTSP/1.0 200 OK\r\n\r\n".utf8), [UInt8](repeating: 0, count: 70_000),
         [22, 3, 3, 0xFF, 0xFF] + [UInt8](repeating: 7, count: 70_000), [21, 3, 3, 0, 2, 2, 40],
     ])
-    func `an answer that is no TLS ends the connection with a reason`(answer: [UInt8]) throws {
+    func `an answer other than TLS ends the connection with a reason`(answer: [UInt8]) throws {
         let connection = try TLSConnection(host: "camera", trust: CameraTrust())
         try connection.send([1])
         let failure = #expect(throws: NetworkFailure.self) { _ = try connection.received(answer) }

@@ -51,7 +51,7 @@ import Testing
         }
     }
 
-    @Test func `a picture that somebody holds is not painted over`() {
+    @Test func `a picture in use is not painted over`() {
         var painter = TestPicture(
             size: PictureSize(width: 320, height: 180), sourceName: "a", utcOffsetNanoseconds: 0)
         let held = (0..<5).map { (number: Int64) in
@@ -64,7 +64,7 @@ import Testing
         }
     }
 
-    @Test func `pictures move, and a reused buffer shows nothing of the picture before`() {
+    @Test func `pictures move, and a reused buffer keeps nothing of the earlier picture`() {
         let size = PictureSize(width: 320, height: 180)
         func painter() -> TestPicture {
             TestPicture(size: size, sourceName: "a", utcOffsetNanoseconds: 0)

@@ -32,7 +32,7 @@ import Testing
             """.utf8)
     }
 
-    @Test func `two probes are sent, each with an identifier of its own`() throws {
+    @Test func `two probes are sent with different identifiers`() throws {
         let texts = probe().datagrams.map { String(decoding: $0, as: UTF8.self) }
         #expect(texts.count == 2)
         #expect(texts[0].contains(">n:NetworkVideoTransmitter<"))
@@ -137,7 +137,7 @@ import Testing
     }
 
     @Test(arguments: ["::1", "fe80::1", "fe80::1:80"])
-    func `an IPv6 address without brackets is refused with the way to write it`(place: String) {
+    func `an IPv6 address without brackets is refused with the right form`(place: String) {
         #expect(
             throws: ONVIFError.invalidURL(
                 "an IPv6 address is in brackets: [ADDRESS] or [ADDRESS]:PORT")
@@ -154,7 +154,7 @@ import Testing
         ("http://[fe80::1%25eth0]/", "http://[fe80::1%25eth0]/"),
         ("http://[fe80::1%eth0]/", "http://[fe80::1%25eth0]/"),
     ])
-    func `an address is taken apart`(text: String, whole: String) throws {
+    func `an address is parsed and completed`(text: String, whole: String) throws {
         #expect(try DeviceURL(parsing: text).text == whole)
     }
 

@@ -78,7 +78,7 @@ import Testing
     }
 
     @Test(arguments: [FakeDevice.second, FakeDevice.first])
-    func `a login goes to no other host, whatever addresses the camera states`(
+    func `a login is sent to no other host, whatever addresses the camera states`(
         answers: [String: String]
     ) throws {
         let stated = answers.mapValues { $0.replacing("//10.0.0.7", with: "//10.0.0.66") }
@@ -130,7 +130,7 @@ import Testing
     }
 
     @Test(arguments: [FakeDevice.Login.digest(lifetime: 9), .token, .locked])
-    func `a wrong login is tried each way once`(_ login: FakeDevice.Login) throws {
+    func `a wrong login is tried once with each method`(_ login: FakeDevice.Login) throws {
         var device = FakeDevice(login: login)
         let facts = try examine(
             &device, login: CameraLogin(user: "admin", password: "other"))

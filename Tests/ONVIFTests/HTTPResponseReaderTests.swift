@@ -19,7 +19,7 @@ import Testing
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4;a=b\r\n<a>x\r\n10\r\n0123456789abcde\n\r\n4\r\n</a>\r\n0\r\nX: y\r\n\r\n"
 
     @Test(arguments: 1...20)
-    func `a body is the same however its bytes are cut`(pieces: Int) throws {
+    func `a body is read from bytes in any pieces`(pieces: Int) throws {
         let content = "<a>x0123456789abcde\n</a>"
         let heads = [
             "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 24\r\n\r\n",

@@ -347,7 +347,7 @@ import Testing
         #expect(client.requests == [.pause])
     }
 
-    @Test func `PLAY without a range changes nothing while playing, and continues after the end`() {
+    @Test func `PLAY without a range is ignored while playing, and continues after the end`() {
         let client = Client()
         let play = ["PLAY rtsp://h/live/stage/", "Session: abcdefgh12345678"]
         _ = client.setUp()

@@ -34,7 +34,8 @@ import Testing
     }
 
     @Test(arguments: 1...20 as ClosedRange<UInt64>)
-    func `no time is later than arrival, nor off by more than the way's jitter`(seed: UInt64) {
+    func `no time is later than its arrival, or off by more than the network's jitter`(seed: UInt64)
+    {
         var random = Numbers(state: seed)
         var camera = Camera()
         for _ in 0..<10_000 { camera.send(delay: Self.delay(&random)) }
@@ -104,7 +105,7 @@ import Testing
         #expect(camera.clock.takeFindings().strayStamps == 10)
     }
 
-    @Test func `stamps that begin anew are followed after a moment`() {
+    @Test func `a new timestamp sequence is followed after a moment`() {
         var camera = Camera()
         for _ in 0..<100 { camera.send(delay: 20_000_000) }
         camera.stamp = 5
@@ -144,7 +145,7 @@ import Testing
         }
     }
 
-    @Test func `a network that stands still for a moment is no shift of the stamps`() {
+    @Test func `a short network stall is not taken for a shift of the timestamps`() {
         for pause in [60, 120, 500, 900] as [Int64] {
             var random = Numbers(state: 3)
             var camera = Camera()

@@ -83,7 +83,7 @@ import Testing
             [0x41, 0xFF, 0x52, 0],
             [0xFF, 0x24, 0, 0, 0, 0x24, 1, 0],
         ] as [[UInt8]])
-    func `junk between packets is passed over`(junk: [UInt8]) throws {
+    func `invalid bytes between packets are skipped`(junk: [UInt8]) throws {
         var camera = try ScriptedCamera()
         camera.open()
         for sequence in 0..<10 as Range<UInt16> {
@@ -114,7 +114,7 @@ import Testing
         }
     }
 
-    @Test func `a folded header is one value`() throws {
+    @Test func `a folded header is read as one value`() throws {
         var camera = try ScriptedCamera(login: CameraLogin(user: "u", password: "p"))
         camera.answer(
             "401 Unauthorized",

@@ -145,7 +145,7 @@ struct ScriptedCamera {
         #expect(camera.unitCount == 4)
     }
 
-    @Test func `packets before the answer to PLAY are taken`() throws {
+    @Test func `packets before the response to PLAY are used`() throws {
         var camera = try ScriptedCamera()
         camera.answer()
         camera.answer(body: ScriptedCamera.description)
@@ -263,7 +263,9 @@ struct ScriptedCamera {
     }
 
     @Test(arguments: ["453 Not Enough Bandwidth", "503 Service Unavailable"])
-    func `a camera that allows no more connections says so`(status: String) throws {
+    func `a camera that allows no more connections ends the session with its status`(status: String)
+        throws
+    {
         var camera = try ScriptedCamera()
         camera.answer()
         camera.answer(body: ScriptedCamera.description)
@@ -460,7 +462,7 @@ struct ScriptedCamera {
             ])
     }
 
-    @Test func `packets of another payload type among the described ones change nothing`() throws {
+    @Test func `some packets of another payload type are ignored`() throws {
         var own = try ScriptedCamera()
         own.open()
         for number in 0..<40 as Range<UInt16> {

@@ -88,7 +88,7 @@ import Testing
     }
 
     @Test(arguments: 1...100 as ClosedRange<UInt64>)
-    func `over TCP, however the bytes are cut`(seed: UInt64) throws {
+    func `over TCP, with bytes in any pieces`(seed: UInt64) throws {
         var run = Run(seed: seed, losing: seed % 4)
         var random = Numbers(state: seed ^ 0xABCD)
         var camera = try ScriptedCamera()

@@ -31,7 +31,7 @@ import Testing
     }
 
     /// RFC 2617 without qop, as most cameras offer it: HA1 of §3.5.
-    @Test func `an offer without qop is answered as RFC 2069 says`() throws {
+    @Test func `a challenge without qop is answered as in RFC 2069`() throws {
         let offers = AuthenticationChallenge.offers(in: [
             "Digest realm=\"testrealm@host.com\", nonce=\"dcd98b7102dd2f0e8b11d0f600bfb0c093\""
         ])
@@ -96,7 +96,7 @@ import Testing
         #expect(CameraLogin(fileText: text) == CameraLogin(user: "admin", password: "ge:heim"))
     }
 
-    @Test func `quotes in what a camera sends cannot end the header`() throws {
+    @Test func `quotes and line breaks in a challenge cannot end the header`() throws {
         let offers = AuthenticationChallenge.offers(in: [
             "Digest realm=\"a\\\"b\r\nX: y\", nonce=\"c\\\\d\", opaque=\"e\""
         ])

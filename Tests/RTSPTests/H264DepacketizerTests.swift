@@ -136,7 +136,7 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func `units before a picture are added to it, whatever their timestamp`(isMarked: Bool) {
+    func `units before a picture are added to it at any timestamp`(isMarked: Bool) {
         var own = Sender()
         let ahead = [Self.sps, Self.pps, Self.sei]
         for index in 1...20 as ClosedRange<UInt32> {
@@ -178,7 +178,7 @@ import Testing
         #expect(own.holes.isEmpty)
     }
 
-    @Test func `a loss after units that precede a picture is one loss`() {
+    @Test func `a loss between preceding units and their picture is one loss`() {
         var own = Sender()
         own.warmUp()
         own.send(Self.sps, at: 50)
@@ -357,7 +357,7 @@ import Testing
         #expect(own.units == [[Self.idr]])
     }
 
-    @Test func `empty fragments and empty packets are passed over`() {
+    @Test func `empty fragments and empty packets are ignored`() {
         var own = Sender()
         let parts = Self.fragments(Self.idr, of: 4)
         own.send(parts[0], at: 0)
@@ -380,7 +380,7 @@ import Testing
         #expect(own.units == [[Self.idr, Self.secondSlice]])
     }
 
-    @Test func `units with start codes in one packet are taken apart`() {
+    @Test func `units with start codes in one packet are separated`() {
         var own = Sender()
         own.send([0, 0, 0, 1] + Self.sps + [0, 0, 1] + Self.pps + [0, 0, 0, 1] + Self.idr, at: 0)
         own.send(Self.picture, at: 1)

@@ -67,7 +67,7 @@ import Testing
         #expect(own.holes.isEmpty)
     }
 
-    @Test func `pictures with one timestamp and no marker are two, slices of one are not`() {
+    @Test func `unmarked pictures with one timestamp are separated, slices are not`() {
         var own = Sender()
         var second = Self.picture
         second[2] &= 0x7F
@@ -93,7 +93,7 @@ import Testing
         #expect(own.holes.allSatisfy { !$0.isHarmless && $0.droppedUnits == 1 })
     }
 
-    @Test func `a message after the marked last slice is no picture and no loss`() {
+    @Test func `a message after the marked last slice is neither a picture nor a loss`() {
         var own = Sender()
         let message: [UInt8] = [40 << 1, 1, 5, 1, 7, 0x80]
         for index in 0..<20 as Range<UInt32> {

@@ -32,7 +32,7 @@ import Testing
         items.compactMap { if case .hole(let hole) = $0 { hole } else { nil } }
     }
 
-    @Test func `an element in one packet is one packet of AAC`() throws {
+    @Test func `an element in one packet is one access unit`() throws {
         let own = try items([(0, 7, true, [3, 1, 2, 3]), (1, 1_031, true, [1, 9])])
         #expect(units(own).map(\.data) == [[1, 2, 3], [9]])
         #expect(units(own).map(\.timestamp) == [7, 1_031])

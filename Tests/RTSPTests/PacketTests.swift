@@ -50,7 +50,7 @@ import Testing
         #expect(RTCPPacket.packets(in: [0x80, 200, 255, 255]).isEmpty)
     }
 
-    @Test func `a receiver report is padded to words and names its sender`() {
+    @Test func `a receiver report is padded to 32 bits and has its sender's name`() {
         let block = ReportBlock(
             source: 2, fractionLost: 128, totalLost: -1, highestSequence: 3, jitter: 4,
             lastReport: 5, delay: 6)
@@ -62,7 +62,7 @@ import Testing
         #expect(bytes.count == 32 + 16)
     }
 
-    @Test func `statistics count what is missing`() throws {
+    @Test func `statistics count lost packets`() throws {
         var own = ReceptionStatistics(clockRate: 90_000)
         let none = own.block(now: 0)
         #expect(none == nil)
@@ -137,7 +137,7 @@ import Testing
         #expect(new.map(\.loss) == [.restart, nil])
     }
 
-    @Test func `packets of the sequence between stray ones are no restart`() {
+    @Test func `packets between stray ones are not a restart`() {
         var window = PacketWindow(waitNanoseconds: 0)
         for number in 0..<20 as Range<UInt16> {
             let own = window.add(packet(10 + number), arrivalNanoseconds: Int64(number))
@@ -166,7 +166,7 @@ import Testing
     }
 
     @Test(arguments: [0, 100] as [Int64])
-    func `numbers and timestamps that begin anew together are a restart`(wait: Int64) {
+    func `numbers and timestamps that both restart are a restart`(wait: Int64) {
         var window = PacketWindow(waitNanoseconds: wait)
         for number in 0..<500 as Range<UInt16> {
             _ = window.add(packet(number, at: UInt32(number)), arrivalNanoseconds: Int64(number))
@@ -181,7 +181,7 @@ import Testing
     }
 
     @Test(arguments: [0, 100] as [Int64])
-    func `packets that are repeated or late are no restart`(wait: Int64) {
+    func `repeated and late packets are not a restart`(wait: Int64) {
         var window = PacketWindow(waitNanoseconds: wait)
         var given: [PacketWindow.Ordered] = []
         for number in [0, 1, 2, 3, 4, 5, 2, 3, 4, 5, 6, 7, 8, 5, 6, 7, 9] as [UInt16] {
@@ -207,7 +207,7 @@ import Testing
         #expect(given.map(\.loss) == [.restart] + [PacketLoss?](repeating: nil, count: 6))
     }
 
-    @Test func `over UDP late packets of a picture presented after others are no restart`() {
+    @Test func `over UDP late packets of reordered pictures are not a restart`() {
         var window = PacketWindow(waitNanoseconds: 100)
         // An I picture and the B pictures after the lost P picture.
         _ = window.add(packet(0, at: 0), arrivalNanoseconds: 0)
@@ -220,7 +220,7 @@ import Testing
         #expect(window.unused == 3)
     }
 
-    @Test func `another source counts anew`() {
+    @Test func `a new SSRC restarts the numbering`() {
         var window = PacketWindow(waitNanoseconds: 0)
         _ = window.add(packet(10), arrivalNanoseconds: 0)
         #expect(window.add(packet(500, source: 2), arrivalNanoseconds: 1).isEmpty)
@@ -229,7 +229,7 @@ import Testing
         #expect(new.map(\.loss) == [.restart, nil])
     }
 
-    @Test func `single packets of other sources are passed over`() {
+    @Test func `single packets of other sources are ignored`() {
         var window = PacketWindow(waitNanoseconds: 0)
         _ = window.add(packet(10), arrivalNanoseconds: 0)
         // Numbers that would follow, of another source each.

@@ -20,7 +20,7 @@ import Testing
         return items
     }
 
-    @Test func `messages and packets are found however the bytes are cut`() throws {
+    @Test func `messages and packets are parsed from bytes in any pieces`() throws {
         let whole = try items([Self.stream])
         #expect(whole.count == 4)
         guard case .response(let first) = whole[0], case .response(let second) = whole[2] else {
@@ -92,7 +92,7 @@ import Testing
         #expect(response.head.value("session") == "7 Evil: 1")
     }
 
-    @Test func `a Transport answer with blanks in ssrc, and a number of its own, is read`() {
+    @Test func `a Transport header with blanks in ssrc and other numbers is parsed`() {
         let header = TransportHeader(
             parsing: "RTP/AVP/TCP;unicast;interleaved=4-5;ssrc= 1A 2B ;mode=\"PLAY\"")
         #expect(header.interleaved?.rtp == 4 && header.interleaved?.rtcp == 5)

@@ -18,7 +18,7 @@ import Testing
         }
     }
 
-    @Test func `rtsps has a port of its own, and stays encrypted in requests`() throws {
+    @Test func `rtsps has its own default port, and is kept in requests`() throws {
         let url = try RTSPURL(parsing: "RTSPS://camera/live")
         #expect(url.isSecure && url.port == 322)
         #expect(url.text == "rtsps://camera/live" && url.summary == "rtsps://camera/live")

@@ -99,7 +99,7 @@ import Testing
         return sound
     }
 
-    @Test func `G.711 without rtpmap is known`() throws {
+    @Test func `G.711 is recognised without rtpmap`() throws {
         let own = try track("m=audio 0 RTP/AVP 8")
         guard case .foreign(let sound) = own.coding else {
             Issue.record("\(own.coding)")

@@ -37,7 +37,7 @@ import Testing
     }
 
     @Test(arguments: tracks)
-    func `losses around packets of another payload type are one loss`(track: String) throws {
+    func `losses around packets of another payload type are joined`(track: String) throws {
         #expect(try lost([1, 2, -4, -7, 10, 11], of: track) == [.packets(first: 3, count: 5)])
     }
 
@@ -76,7 +76,7 @@ import Testing
         #expect(receiver.source == 1)
     }
 
-    @Test func `after a restart the count of lost packets begins anew`() throws {
+    @Test func `after a restart the count of lost packets begins at zero`() throws {
         let media = try SessionDescription(parsing: Array(Self.tracks[0].utf8)).media[0]
         let description = try CameraTrackDescription(media)
         var receiver = TrackReceiver(description, waitNanoseconds: 0)
