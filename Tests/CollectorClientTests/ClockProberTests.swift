@@ -26,7 +26,7 @@ import Wire
     }
 
     @Test
-    func `a quick link is asked often until the clocks' rates are known, then every two seconds`() {
+    func `probes are frequent until the clocks' rates are known, then every two seconds`() {
         let sent = probes(roundTrip: millisecond / 2, duration: 30_000 * millisecond)
         #expect(sent.prefix(8).last == 35 * millisecond)
         #expect((95...112).contains(sent.count { $0 < 2_000 * millisecond }))
@@ -65,7 +65,7 @@ import Wire
         return nil
     }
 
-    @Test func `the burst is over at once where round trips are quick`() {
+    @Test func `the burst ends early on a quick link`() {
         #expect(burst([(millisecond / 4, millisecond / 4)]) == 36)
     }
 
@@ -85,7 +85,7 @@ import Wire
         #expect((3_000..<3_060).contains(length ?? 0), "\(length ?? 0)")
     }
 
-    @Test func `one quick answer each way is enough, even if no round trip was quick`() {
+    @Test func `the burst ends after one quick message each way`() {
         var delays = [(there: Int64, back: Int64)](
             repeating: (15 * millisecond, 15 * millisecond), count: 400)
         delays[30] = (millisecond / 10, 15 * millisecond)

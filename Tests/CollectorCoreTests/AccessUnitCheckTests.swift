@@ -59,7 +59,7 @@ import Wire
         #expect(flags(gradual + inter, [.keyframe, .priming]) == [.keyframe, .priming])
     }
 
-    @Test func `sound is not taken for NAL units`() {
+    @Test func `audio is not parsed as NAL units`() {
         #expect(flaw([0xFF, 0xFF, 0xFF, 0xFF, 1], sizes: [5], track: .audio) == nil)
     }
 }

@@ -181,9 +181,7 @@ import Testing
         #expect(catalog.removals == 0)
     }
 
-    @Test func `a server that is away at the start is asked again, and is said to be away once`()
-        throws
-    {
+    @Test func `a server that is away at the start is asked again, and logged once`() throws {
         let scene = try DiskScene(keepsCatalog: true)
         let catalog = FaultyCatalog(scene.layout)
         catalog.setAway()
@@ -197,7 +195,7 @@ import Testing
         #expect(try kept(scene) == wanted(scene) && catalog.removals == 0)
     }
 
-    @Test func `a collector that ends without its server leaves what the next one sees`() throws {
+    @Test func `an end without the server keeps the catalog if files show the changes`() throws {
         let scene = try DiskScene(keepsCatalog: true)
         let catalog = FaultyCatalog(scene.layout)
         scene.follower = CatalogFollower(catalog, scene.layout)

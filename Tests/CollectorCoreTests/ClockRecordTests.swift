@@ -93,9 +93,7 @@ private struct Box {
         #expect(session.lines("camera", .exchanges) == [])
     }
 
-    @Test func `a camera's stamps are in the fragments, and what it states is in the ledger`()
-        throws
-    {
+    @Test func `a camera's stamps are in the fragments, and its statements in the ledger`() throws {
         var box = Box("camera", clockNanoseconds: 77 * second)
         var session = begun(&box)
         let utc = session.wallNanoseconds
@@ -146,7 +144,7 @@ private struct Box {
         #expect(lines.first?.collectorZeroNanoseconds != nil)
     }
 
-    @Test func `the ledger tells epochs and how their clocks ran`() throws {
+    @Test func `the ledger has epochs and their clock models`() throws {
         var box = Box("camera", clockNanoseconds: -5 * second)
         var session = begun(&box)
         session.end(2 * second)
@@ -227,7 +225,7 @@ private struct Box {
         #expect(record(lateBy: 15 * second) == prompt)
     }
 
-    @Test func `after a jump, what is captured goes on where it belongs`() throws {
+    @Test func `samples after a jump keep their true times`() throws {
         var box = Box("camera")
         var session = begun(&box)
         for index in 1...10 {

@@ -32,7 +32,7 @@ struct `A connection limiter` {
         #expect(keeper.accepted(503, 503, from: "a", origin: "a", now: 903) == nil)
     }
 
-    @Test func `counts one IPv6 network as one place, whatever the address`() {
+    @Test func `counts one IPv6 network as one origin`() {
         var keeper = Keeper(maximumConnections: 10_000)
         let ended = (0..<Int32(400)).compactMap {
             keeper.accepted($0, $0, from: "2001:db8::\($0)", origin: "2001:db8::/64", now: 0)
@@ -40,7 +40,7 @@ struct `A connection limiter` {
         #expect(ended.count == 400 - Keeper.strangersPerOrigin)
     }
 
-    @Test func `leaves three places of four to agents, however many addresses strangers have`() {
+    @Test func `reserves three quarters of the places for agents`() {
         var keeper = Keeper(maximumConnections: 1_000)
         var here: Set<Int32> = []
         func come(_ descriptor: Int32, from address: String) {
@@ -111,7 +111,7 @@ struct `A connection limiter` {
         #expect(named == [30])
     }
 
-    @Test func `keeps a connection that goes on asking for the time, and names one that stops`() {
+    @Test func `keeps a connection while it sends clock probes, and names one that stops`() {
         var keeper = Keeper(maximumConnections: 10)
         for descriptor: Int32 in [1, 2] {
             _ = keeper.accepted(descriptor, descriptor, from: "a", origin: "a", now: 0)
@@ -128,7 +128,7 @@ struct `A connection limiter` {
         #expect(!named.contains(1))
     }
 
-    @Test func `bounds connections that ask for the time by the agents that are there`() {
+    @Test func `limits connections that send only clock probes by the number of agents`() {
         var keeper = Keeper(maximumConnections: 10_000)
         func clocks(_ descriptors: Range<Int32>, from origin: String) -> Int {
             descriptors.count { descriptor in
@@ -151,7 +151,7 @@ struct `A connection limiter` {
         #expect(clocks(4_000..<4_400, from: "c") >= Keeper.spareClocksPerOrigin + 150)
     }
 
-    @Test func `bounds agents from one place, and ends the one that was not heard for longest`() {
+    @Test func `limits agents per origin, and ends the one that is silent for longest`() {
         var keeper = Keeper(maximumConnections: 10_000)
         var ended: [Int32] = []
         for descriptor in 0..<Int32(Keeper.welcomesPerOrigin) + 3 {
@@ -163,8 +163,7 @@ struct `A connection limiter` {
         #expect(ended == [1, 2, 3])
     }
 
-    @Test func `bounds the connections of a key, and ends the one that was not heard for longest`()
-    {
+    @Test func `limits connections per key, and ends the one that is silent for longest`() {
         var keeper = Keeper(maximumConnections: 100)
         for descriptor in Int32(0)..<4 {
             _ = keeper.accepted(descriptor, descriptor, from: "a", origin: "a", now: 0)
@@ -192,7 +191,7 @@ struct `A connection limiter` {
         #expect(overdue(&keeper, seconds: 3_607...3_607) == [1])
     }
 
-    @Test func `knows a descriptor that is used again as another connection`() {
+    @Test func `takes a reused descriptor for a new connection`() {
         var keeper = Keeper(maximumConnections: 10)
         _ = keeper.accepted(1, 10, from: "a", origin: "a", now: 0)
         keeper.welcomed(1)

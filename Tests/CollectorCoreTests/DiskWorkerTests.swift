@@ -104,7 +104,7 @@ import Testing
         #expect(scene.persisted("one") == [1...2, 3...3])
     }
 
-    @Test func `a directory that somebody removes costs its own source alone`() throws {
+    @Test func `a removed directory affects only its own source`() throws {
         let scene = try DiskScene()
         let directory = scene.layout.source("session", "one")
         scene.open(2, of: "one")
@@ -187,7 +187,7 @@ import Testing
         #expect(FileVerifier.verify(path).report.fragments == 1)
     }
 
-    @Test func `a file is there when it has its first fragment, and not before`() throws {
+    @Test func `a file is created with its first fragment`() throws {
         let scene = try DiskScene()
         scene.open(2, of: "one")
         #expect(!FileSystem.exists(scene.path(2, of: "one")))

@@ -59,7 +59,7 @@ import Wire
     }
 
     @Test
-    func `an agent may forget what is durable and in the store, up to the first hole of either`() {
+    func `an agent may release what is durable and stored, up to the first hole`() {
         func released(_ durable: DurableRecords, keptFrom: UInt64 = 1) -> UInt64? {
             durable.released(source: "camera", spool: spool, keptFrom: keptFrom)
         }
@@ -87,7 +87,7 @@ import Wire
         #expect(DurableRecords().released(source: "camera", spool: spool, keptFrom: 1) == nil)
     }
 
-    @Test func `holes in what the store has of records that no agent keeps hold up nothing`() {
+    @Test func `holes in the store among records that no agent keeps do not matter`() {
         let recorded = RecordedSpool(spool: spool, sequences: SequenceSet(upTo: 30))
         var durable = DurableRecords(["camera": [recorded]], policy: .stored)
         var stored = SequenceSet()
@@ -100,7 +100,7 @@ import Wire
         #expect(durable.stored(source: "camera", spool: spool) == 0)
     }
 
-    @Test func `spools that are not released are kept, however many there are`() {
+    @Test func `all unreleased spools are remembered`() {
         var durable = DurableRecords(policy: .stored)
         let spools = (1...30).map { SpoolID(high: 9, low: $0) }
         for spool in spools {
@@ -146,7 +146,7 @@ import Wire
         #expect(!isNewAgain)
     }
 
-    @Test func `a goodbye is known for as long as its spool, once it is durable`() {
+    @Test func `a durable goodbye is remembered as long as its spool`() {
         var durable = DurableRecords(policy: .stored)
         durable.begin(source: "camera", spool: spool, received: 0)
         durable.noteGoodbye(4, source: "camera", spool: spool)
@@ -156,8 +156,7 @@ import Wire
         #expect(durable.archived(source: "camera", spool: spool).goodbye == 4)
     }
 
-    @Test func `the last spools are kept, and those of which agents may still send what is there`()
-    {
+    @Test func `the latest spools and those of the archive are remembered`() {
         let recorded = RecordedSpool(spool: spool, sequences: SequenceSet(upTo: 5))
         var durable = DurableRecords(["camera": [recorded]])
         for number in 10..<30 as Range<UInt64> {
@@ -214,7 +213,7 @@ import Wire
         #expect(durable.missing(1...8, of: "camera", spool: spool) == [7...8])
     }
 
-    @Test func `a goodbye that is on disk is known to the protocol`() {
+    @Test func `a goodbye on disk is reported to the protocol`() {
         let recorded = RecordedSpool(
             spool: spool, sequences: SequenceSet(upTo: 9), goodbye: 9)
         let durable = DurableRecords(["camera": [recorded]])

@@ -128,7 +128,7 @@ import Wire
         #expect(message?.parts.last?.bytes == [1, 2, 3])
     }
 
-    @Test func `samples are told of when their source is watched, and only then`() throws {
+    @Test func `samples are published only while their source is subscribed to`() throws {
         var harness = SessionHarness()
         var camera = SteadyCamera("camera")
         var other = SteadyCamera("other")
@@ -155,7 +155,7 @@ import Wire
         #expect(abs(placed.arrivedNanoseconds - 1_050_000_000) < 1_000_000)
     }
 
-    @Test func `a subscriber receives media as it was sent, and nothing of other sources`() throws {
+    @Test func `a subscriber receives a source's media as they were sent, and no other`() throws {
         let path = FileManager.default.temporaryDirectory
             .appending(path: "feed-\(UUID().uuidString.prefix(8))").path
         let context = try Context()

@@ -50,7 +50,7 @@ import Wire
         return harness.fragments("camera").map { $0.pieces.flatMap(\.runs).map(\.firstSequence) }
     }
 
-    @Test func `a fragment is the same however late the record that ends it comes`() {
+    @Test func `a fragment does not depend on when its last record arrives`() {
         let prompt = record { $0 }
         #expect(prompt.count >= 6 && prompt.joined().elementsEqual(1...120))
         // Every half second, from when the session has begun.
@@ -73,7 +73,7 @@ import Wire
 
     /// A batch is due after 450 ms and a tick; a machine that is busy may take longer.
     @Test(arguments: [6, 25])
-    func `a fragment is the same however long its records wait to be processed`(ticks: Int) {
+    func `a fragment does not depend on when its records are processed`(ticks: Int) {
         let prompt = record { $0 }
         for shift in 0..<6 as Range<Int64> {
             let waiting = record(every: ticks) { complete in

@@ -26,7 +26,7 @@ private let second: Int64 = 1_000_000_000
                 t4: agent + 90_000, epoch: 1))
     }
 
-    @Test func `the session goes on with its name, zero and grid, and says how exactly`() throws {
+    @Test func `a session continues with its name, zero and grid, and states its error`() throws {
         var harness = SessionHarness(segmentNanoseconds: 10 * second)
         var camera = SteadyCamera("camera", clockNanoseconds: 33 * second)
         camera.sequence = 101
@@ -63,7 +63,7 @@ private let second: Int64 = 1_000_000_000
         #expect(harness.recorder.sessionClock?.session == "evening")
     }
 
-    @Test func `a collector with a session of its own relates the two`() throws {
+    @Test func `a collector with another session records how the two are related`() throws {
         var harness = SessionHarness()
         var first = SteadyCamera("first")
         harness.open(first, at: 1_000 * second)

@@ -102,7 +102,7 @@ private let second: Int64 = 1_000_000_000
         #expect(!answers.contains(true))
     }
 
-    @Test func `the removal of a session is not a hang, however many files it has`() {
+    @Test func `an operation that may take long is not a hang`() {
         let meter = DiskStatistics { second }
         meter.beginOperation()
         #expect(meter.isHanging(now: 5 * second))

@@ -83,7 +83,7 @@ import Wire
         #expect(inbox.take().isEmpty && !inbox.isUrgent)
     }
 
-    @Test func `samples that somebody watches do not wait`() throws {
+    @Test func `samples of watched sources are urgent`() throws {
         var scene = try Scene(agents: 2)
         var inbox = Inbox()
         let other = try scene.message(of: 0, Self.samples(), payloadBytes: 10)
@@ -136,7 +136,7 @@ import Wire
         #expect(inbox.isUrgent)
     }
 
-    @Test func `headers count, and the oldest message is known`() throws {
+    @Test func `headers are counted, and the oldest message is remembered`() throws {
         var scene = try Scene(agents: 1)
         var inbox = Inbox()
         #expect(inbox.oldestNanoseconds == nil)

@@ -178,7 +178,7 @@ private let second: Int64 = 1_000_000_000
         #expect(lines.map(\.kind) == [comesBack ? .gap : .later])
     }
 
-    @Test func `a new spool is known at once, however many are not released`() {
+    @Test func `a new spool is remembered at once, beside any number of unreleased ones`() {
         var durable = DurableRecords(policy: .stored)
         for low in 1...8 as ClosedRange<UInt64> {
             let spool = SpoolID(high: 9, low: low)
@@ -212,7 +212,7 @@ private let second: Int64 = 1_000_000_000
         #expect(try Ledger.read(ledger).entries.map(\.kind) == [.failed])
     }
 
-    @Test func `a failed file does not replace what an ended session's ledger is to say`() throws {
+    @Test func `a failed file does not replace pending lines of an ended ledger`() throws {
         let scene = try DiskScene()
         let ledger = scene.layout.ledger("session", "one")
         for path in [ledger, scene.path(1, of: "one")] { scene.disk.setFault(EIO, at: path) }
@@ -236,9 +236,7 @@ private let second: Int64 = 1_000_000_000
         #expect(scene.persisted("one") == [1...2, 4...4])
     }
 
-    @Test func `a session whose ledger cannot say what comes later waits for the next start`()
-        throws
-    {
+    @Test func `a session whose ledger cannot be written stays open until the next start`() throws {
         let scene = try DiskScene()
         let ledger = scene.layout.ledger("session", "one")
         scene.append(4...4, to: 1, of: "one")

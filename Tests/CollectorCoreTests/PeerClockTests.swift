@@ -129,7 +129,7 @@ import Wire
         #expect(history.stretches.count == 2)
     }
 
-    @Test func `without an identity, nothing is recorded`() {
+    @Test func `without an identity, no exchange is recorded`() {
         var peer = PeerClock(now: 0)
         let probe = peer.probe(now: 0)
         peer.take(ClockReply(t1: probe?.t1 ?? 1, t2: 5_000, t3: 6_000), receivedAt: 100_000)

@@ -23,9 +23,7 @@ struct PeerSocketTests {
         return recv(end, &byte, 1, 0) == 1
     }
 
-    @Test func `shutdown of a connection does not affect the next one with its descriptor`()
-        throws
-    {
+    @Test func `closing a connection does not affect the next one with its descriptor`() throws {
         let (first, second) = (try pair(), try pair())
         defer { for descriptor in first + second { close(descriptor) } }
         let earlier = try #require(PeerSocket(descriptor: first[0]))

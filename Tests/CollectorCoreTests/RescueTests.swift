@@ -48,9 +48,7 @@ import Testing
         #expect(scene.report(1, of: "two").fragments == 2)
     }
 
-    @Test func `a session is not called finished before its ledger says what a failed file lost`()
-        throws
-    {
+    @Test func `a session is finished after its ledger has the losses of a failed file`() throws {
         let scene = try DiskScene()
         let manifest = scene.layout.manifest("session")
         let ledger = scene.layout.ledger("session", "one")
@@ -82,7 +80,7 @@ import Testing
         #expect(scene.persisted("one") == [1...2, 3...3])
     }
 
-    @Test func `the catalog is told where a file that failed has ended`() throws {
+    @Test func `the catalog gets the end of a failed file`() throws {
         let scene = try DiskScene(keepsCatalog: true)
         scene.disk.setFault(EIO, at: scene.path(1, of: "one"))
         // This file has no fragment and is removed.
@@ -137,7 +135,7 @@ import Testing
         #expect(rounds == [1, 2, 4, 8])
     }
 
-    @Test func `lines that a failed fdatasync of a ledger may have lost are written anew`() throws {
+    @Test func `ledger lines that a failed fdatasync may have lost are written again`() throws {
         let scene = try DiskScene()
         let path = scene.layout.ledger("session", "one")
         var entry = LedgerEntry(kind: .gap, at: DiskScene.zero)

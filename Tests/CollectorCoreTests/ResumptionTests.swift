@@ -81,7 +81,7 @@ private struct Left {
         return harness
     }
 
-    @Test func `a session goes on with its zero, its file and its times`() {
+    @Test func `a session continues with its zero, its file and its times`() {
         var left = Left()
         var harness = resumed(left)
         #expect(harness.resumed == [left.manifest.session])
@@ -220,7 +220,7 @@ private struct Left {
         #expect(harness.ended.count == 1)
     }
 
-    @Test func `records that an earlier session has are no hole in the next one`() throws {
+    @Test func `records that an earlier session has are not a hole in the next one`() throws {
         var left = Left()
         left.spool.sequences.insert(24...24)
         // The session has ended: records 21 and 22 go into the next one; 23 and 24 are known.
@@ -245,9 +245,7 @@ private struct Left {
             ])
     }
 
-    @Test func `records missing at a session's end are noted, as the next one may have them`()
-        throws
-    {
+    @Test func `records missing at a session's end are noted as possibly in the next one`() throws {
         var left = Left()
         left.spool.sequences.insert(25...26)
         var harness = resumed(left)
@@ -537,7 +535,7 @@ private struct Left {
         #expect(after.wallErrorNanoseconds == 5)
     }
 
-    @Test func `a complete session waits for its agents to come back, then ends`() {
+    @Test func `a complete session waits for its agents to return, then ends`() {
         var left = Left()
         left.source.entry.isComplete = true
         left.source.open = nil
@@ -560,7 +558,7 @@ private struct Left {
 }
 
 @Suite struct SessionEndTests {
-    @Test func `a session ends when nobody has sent anything for long enough`() throws {
+    @Test func `a session ends at its idle timeout`() throws {
         var harness = SessionHarness(idleTimeoutNanoseconds: 30 * second)
         var camera = SteadyCamera("camera")
         harness.open(camera, at: 0)
@@ -634,7 +632,7 @@ private struct Left {
         #expect(harness.lines("camera").filter { $0.kind == .gap }.count == 1)
     }
 
-    @Test func `a source that was away when its session ended comes back to a new one`() {
+    @Test func `a source that was away at its session's end returns to a new one`() {
         var harness = SessionHarness(idleTimeoutNanoseconds: 30 * second)
         var camera = SteadyCamera("camera")
         harness.open(camera, at: 0)

@@ -416,7 +416,7 @@ private let second: Int64 = 1_000_000_000
                 == nil)
     }
 
-    @Test func `late and repeated answers change nothing`() {
+    @Test func `late and repeated answers are ignored`() {
         var agreement = SessionAgreement()
         #expect(agreement.begin(at: 0) == nil)
         agreement.ended()

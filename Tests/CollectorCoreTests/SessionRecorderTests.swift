@@ -81,7 +81,7 @@ private let second: Int64 = 1_000_000_000
         #expect(harness.started.count == 1)
     }
 
-    @Test func `a session ends when every source has said goodbye, and the next one is another`() {
+    @Test func `a session ends when every source has ended, and the next one is new`() {
         var harness = SessionHarness()
         var one = SteadyCamera("one")
         var two = SteadyCamera("two")
@@ -112,7 +112,7 @@ private let second: Int64 = 1_000_000_000
         harness.goodbye(&camera, at: 5 * second)
     }
 
-    @Test func `a session goes on with the next spool of an agent that sends kept records`() {
+    @Test func `a session continues with the next spool of an agent that sends kept records`() {
         var harness = SessionHarness()
         var camera = SteadyCamera("camera")
         sendKept(&camera, &harness)
@@ -212,7 +212,7 @@ private let second: Int64 = 1_000_000_000
         #expect(harness.notes.count { $0.contains("samples missing (") } == 1)
     }
 
-    @Test func `a source that comes back goes on in the same session and file`() {
+    @Test func `a source that reconnects continues in the same session and file`() {
         var harness = SessionHarness()
         var camera = SteadyCamera("camera")
         harness.open(camera, at: 0)
@@ -227,7 +227,7 @@ private let second: Int64 = 1_000_000_000
         #expect(harness.starts("camera").count == 2)
     }
 
-    @Test func `the watermark follows what is durable, not what was received`() {
+    @Test func `the watermark follows durable records, not received ones`() {
         var harness = SessionHarness()
         var camera = SteadyCamera("camera")
         harness.open(camera, at: 0)
@@ -278,7 +278,7 @@ private let second: Int64 = 1_000_000_000
     @Test(arguments: [
         (SessionManifest.StartPolicy.firstVideo, Int64(300_000_000)), (.firstSample, 0),
     ])
-    func `with first-video, sound that comes before the first picture lies before zero`(
+    func `with first-video, audio before the first picture is before zero`(
         startAt: SessionManifest.StartPolicy, zero: Int64
     ) {
         var harness = SessionHarness(startAt: startAt)

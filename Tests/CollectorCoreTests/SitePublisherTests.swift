@@ -192,7 +192,7 @@ import Testing
         for _ in 0..<4 { silent.gate?.signal() }
     }
 
-    @Test func `questions are answered beside the reports, and what the site denies is told`() {
+    @Test func `questions are answered between reports, and a denied session is returned`() {
         let place = Place()
         let publisher = publisher(place)
         #expect(publisher.takeAnswers().isReachable)
@@ -223,7 +223,7 @@ import Testing
         publisher.stop(until: .now() + .seconds(10))
     }
 
-    @Test func `a server that is away is known before a session asks`() {
+    @Test func `an unreachable server is detected before a session begins`() {
         let place = Place()
         place.fail(.unavailable(place: "db1/tributary", reason: "it is away"))
         let publisher = publisher(place)
@@ -327,7 +327,7 @@ import Testing
         publisher.stop(until: .now() + .seconds(10))
     }
 
-    @Test func `a report has a limit, and says how many spools it leaves out`() {
+    @Test func `a report is limited, and states the number of omitted spools`() {
         let many = (0..<5_000).map { index in
             (
                 "door", SpoolID(high: 0, low: UInt64(index)), SequenceSet(upTo: 1),

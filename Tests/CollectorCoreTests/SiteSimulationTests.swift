@@ -57,7 +57,7 @@ struct SiteSimulationTests {
         #expect(outcome.ledgers["calm"]?.contains { $0.kind == .discontinuity } == false)
     }
 
-    @Test func `steps of the collector's wall clock move nothing`() {
+    @Test func `steps of the collector's wall clock do not change any sample`() {
         var quiet = site(seed: 7)
         quiet.hours = 4
         var stepped = quiet
@@ -70,7 +70,7 @@ struct SiteSimulationTests {
     }
 
     @Test(arguments: [3_600_000_000_000, -3_600_000_000_000] as [Int64])
-    func `stamps that lie are kept and told, and the other box never notices`(lie: Int64) {
+    func `wrong timestamps are recorded and noted, without effect on the other box`(lie: Int64) {
         var honest = site(seed: 3)
         honest.hours = 1
         honest.boxes[0].jump = nil

@@ -32,7 +32,7 @@ import Testing
         #expect(sourceCounters["nobody"] == nil)
     }
 
-    @Test func `the runbook knows every cause`() throws {
+    @Test func `the runbook has every cause`() throws {
         let runbook = URL(filePath: #filePath).deletingLastPathComponent()
             .deletingLastPathComponent().deletingLastPathComponent()
             .appending(path: "deploy/alerts.md")
@@ -103,7 +103,7 @@ import Testing
             isStopped: isStopped)
     }
 
-    @Test func `a source that has ended completely keeps nothing on its box`() throws {
+    @Test func `a source that has ended completely has an empty spool`() throws {
         var sourceCounters = SourceCounters()
         sourceCounters.opened(try source("stage"), at: 0)
         #expect(sourceCounters["stage"]?.keptBytes == nil)

@@ -33,7 +33,7 @@ private let second: Int64 = 1_000_000_000
         #expect(places["door"] == nil)
     }
 
-    @Test func `the site may take seconds to hear of a source that was sent away`() {
+    @Test func `a source that was sent elsewhere may be missing at the site for some seconds`() {
         var places = SourceLocations()
         places.sentAway("door", at: 100 * second)
         places.hear(answer(119, [:]), at: 119 * second)

@@ -44,7 +44,7 @@ import Testing
         #expect(!scene.spine.hasListener(for: .all))
     }
 
-    @Test func `a slow listener loses events, and is told of which sessions`() {
+    @Test func `a slow listener loses events, and gets the sessions of those`() {
         let spine = Spine()
         let slow = SpineListener(.all, capacity: 2)
         let quick = SpineListener(.all, capacity: 8)
@@ -61,7 +61,7 @@ import Testing
         #expect(slow.take().lost == .everything)
     }
 
-    @Test func `a listener is woken once for what waits`() {
+    @Test func `a listener is notified once until it reads`() {
         let count = Mutex(0)
         let spine = Spine()
         let listener = SpineListener(.sessions, capacity: 2) { count.withLock { $0 += 1 } }

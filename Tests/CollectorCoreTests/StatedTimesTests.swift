@@ -114,7 +114,7 @@ private struct Numbers: RandomNumberGenerator {
 
     /// A camera that is connected again counts from another timestamp, and sends its first report later.
     @Test(arguments: [true, false])
-    func `a report states nothing about the timestamps of another connection`(
+    func `a report does not apply to timestamps of another connection`(
         isCountLower: Bool
     ) throws {
         var times = StatedTimes()
@@ -134,7 +134,7 @@ private struct Numbers: RandomNumberGenerator {
         #expect(findings(&camera, pictures: 500, in: &times).isEmpty)
     }
 
-    @Test func `a finding is one line`() {
+    @Test func `a finding is described in one line`() {
         var finding = StatedTimes.Finding(
             startNanoseconds: 0, leastNanoseconds: -210 * millisecond,
             medianNanoseconds: -120 * millisecond, greatestNanoseconds: -85 * millisecond,
@@ -161,7 +161,7 @@ private struct Numbers: RandomNumberGenerator {
         #expect(found[0].isImpossible && found[0].text.contains("impossible"))
     }
 
-    @Test func `a clock an hour behind is told and not impossible`() throws {
+    @Test func `a clock an hour behind is reported, and not as impossible`() throws {
         var times = StatedTimes()
         var camera = Camera(ahead: -3_600 * second)
         let found = findings(&camera, pictures: 100, in: &times)
@@ -170,7 +170,7 @@ private struct Numbers: RandomNumberGenerator {
         #expect(!found[0].isImpossible)
     }
 
-    @Test func `a clock that is set, and one that drifts, are told again`() throws {
+    @Test func `a clock that is set, or drifts, is reported again`() throws {
         var times = StatedTimes()
         var camera = Camera(ahead: 0)
         #expect(findings(&camera, pictures: 500, in: &times).count == 1)
@@ -219,7 +219,7 @@ private struct Numbers: RandomNumberGenerator {
         #expect(times.end().isEmpty)
     }
 
-    @Test func `an old report states nothing any more`() {
+    @Test func `an old report does not apply`() {
         var times = StatedTimes()
         var camera = Camera(ahead: 0)
         #expect(findings(&camera, pictures: 500, in: &times).count == 1)
@@ -230,14 +230,14 @@ private struct Numbers: RandomNumberGenerator {
         #expect((3...4).contains(late.count))
     }
 
-    @Test func `without reports nothing is stated`() {
+    @Test func `without reports there is no finding`() {
         var times = StatedTimes()
         var camera = Camera(ahead: 0, sendsReports: false)
         #expect(findings(&camera, pictures: 200, in: &times).isEmpty)
         #expect(times.end().isEmpty)
     }
 
-    @Test func `a short recording is told of at its end`() throws {
+    @Test func `a short recording has its finding at its end`() throws {
         var times = StatedTimes()
         var camera = Camera(ahead: 0)
         #expect(findings(&camera, pictures: 10, in: &times).isEmpty)

@@ -45,7 +45,7 @@ private let second: Int64 = 1_000_000_000
         return builder.status(of: engine, StatusBuilder.Surroundings(), now: time)
     }
 
-    @Test func `a source that has ended with everything on disk has nothing in its spool`() throws {
+    @Test func `a source that has ended with everything durable has an empty spool`() throws {
         var engine = engine()
         connect(to: &engine)
         let health = SourceHealth(
@@ -130,7 +130,7 @@ private let second: Int64 = 1_000_000_000
         #expect(engine.absentSources == ["camera"])
     }
 
-    @Test func `a drain is over when no source has come back for a while`() {
+    @Test func `a drain is done when no source has returned for a while`() {
         var engine = engine()
         var hello = hello
         hello.hasOthers = true
@@ -163,7 +163,7 @@ private let second: Int64 = 1_000_000_000
         #expect(progress.isDone && progress.staying == ["camera"] && progress.returned == [])
     }
 
-    @Test func `the time until the disk is full is not known for the first two minutes`() {
+    @Test func `the time until the disk is full is unknown for the first two minutes`() {
         var builder = StatusBuilder()
         var engine = engine()
         var surroundings = StatusBuilder.Surroundings()

@@ -15,7 +15,7 @@ private struct NoRoute: AgentRoute {
 }
 
 @Suite struct AgentCommandWordsTests {
-    @Test func `every command is known by its name`() {
+    @Test func `every command has a unique name in the list`() {
         let commands = AgentCommands.all(by: NoRoute.self).compactMap { command in
             command.configuration.commandName
         }

@@ -119,7 +119,7 @@ import Testing
         #expect(access.trouble(now: 13 * Self.second) != nil)
     }
 
-    @Test func `a status that is not one changes nothing`() throws {
+    @Test func `an invalid status changes nothing`() throws {
         var access = Self.access(Self.remote)
         #expect(throws: (any Error).self) { try access.received(status: Array("[]".utf8)) }
         #expect(access.trouble(now: 1) == nil)

@@ -24,7 +24,7 @@ import Testing
         #expect(latency.worstNanoseconds(now: 6 * Self.second + 1) == 2 * Self.second)
     }
 
-    @Test func `there is none while nothing is sent`() {
+    @Test func `there is no latency while nothing is sent`() {
         var latency = ForwardLatency()
         #expect(latency.worstNanoseconds(now: 0) == nil)
         latency.sent(capturedNanoseconds: 0, now: 1)
@@ -32,7 +32,7 @@ import Testing
         #expect(latency.worstNanoseconds(now: 3 * Self.second + 1) == nil)
     }
 
-    @Test func `a capture time after now is no negative latency`() {
+    @Test func `a capture time in the future is a latency of zero`() {
         var latency = ForwardLatency()
         latency.sent(capturedNanoseconds: 5, now: 1)
         #expect(latency.worstNanoseconds(now: 1) == 0)

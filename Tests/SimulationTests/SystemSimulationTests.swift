@@ -43,9 +43,7 @@ private let seeds = SimulationRun.seeds(usually: 28)
 
     /// Servers boot with a wall clock off by up to a minute and a monotonic clock from zero; boxes reboot at the same
     /// time or keep running; collectors are lost with their disks.
-    @Test func `times are the truth to within their bounds, whatever the server's wall clock says`()
-        throws
-    {
+    @Test func `times are true within their bounds at any wall clock of the server`() throws {
         var samples = 0
         var crashes = 0
         var refused = 0

@@ -78,7 +78,7 @@ import Testing
         #expect(archive.notes.allSatisfy { $0.level == .info }, comment)
     }
 
-    @Test func `everything is durable when the mark is gone`() throws {
+    @Test func `everything is durable before the mark is removed`() throws {
         for seed in 0..<40 as Range<UInt64> {
             let directory = try Directory()
             let disk = FaultyDisk(root: directory.path, seed: seed)

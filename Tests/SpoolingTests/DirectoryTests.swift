@@ -65,7 +65,7 @@ struct `A spool's directory` {
         }
     }
 
-    @Test func `says in one line what cannot be used`() throws {
+    @Test func `is refused in one line if it cannot be used`() throws {
         try with { path in
             try FileManager.default.createDirectory(
                 atPath: path, withIntermediateDirectories: true)

@@ -14,7 +14,7 @@ struct `A spool` {
         return shelf
     }
 
-    @Test func `gives back what was written, now and at the next start`() throws {
+    @Test func `gives back the records, also after a restart`() throws {
         let shelf = try filled(300)
         #expect(try shelf.readAll(from: 1).records == Set(1...300))
         let again = try Shelf(shelf.disk)
@@ -73,7 +73,7 @@ struct `A spool` {
         #expect(large.shelf.spools[0].files.dropFirst().allSatisfy { !$0.beginsGroup })
     }
 
-    @Test func `goes on after its process was killed within any write`() throws {
+    @Test func `continues after a kill within any write`() throws {
         for operation in 1...40 {
             let disk = SimulatedDisk(seed: UInt64(operation))
             var shelf = try Shelf(disk)
@@ -97,8 +97,7 @@ struct `A spool` {
         }
     }
 
-    @Test func `a power cut leaves a spool's mark, whatever of its files was synchronised`() throws
-    {
+    @Test func `is recognised after a power cut by its mark`() throws {
         let disk = SimulatedDisk(seed: 5)
         var shelf = try Shelf(disk)
         shelf.begin()
@@ -138,7 +137,7 @@ struct `A spool` {
         #expect(try again.readAll(from: 1).records == Set(1...120))
     }
 
-    @Test func `keeps through a power cut what was synchronised, and invents nothing`() throws {
+    @Test func `keeps synchronised records through a power cut, and invents none`() throws {
         for seed in 0..<60 as Range<UInt64> {
             var random = SeededGenerator(seed: seed)
             let disk = SimulatedDisk(seed: seed)

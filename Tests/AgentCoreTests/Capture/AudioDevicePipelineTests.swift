@@ -143,7 +143,7 @@ import Testing
         #expect(result.notes.last?.contains("is back") == true)
     }
 
-    @Test func `a device that has gone for good is missing until the end`() throws {
+    @Test func `a device that does not return is a loss until the end`() throws {
         let result = try run(seconds: 10, [[.sound(seconds: 4), .unplug]])
         #expect(result.ends == [.finished("duration reached")])
         #expect(abs(length(result.audio) - 10) < 0.03)
@@ -154,7 +154,7 @@ import Testing
         #expect(abs(end - JumpingClock.start - 10_000_000_000) < 1_000_000)
     }
 
-    @Test func `a device that says nothing for two seconds is opened again`() throws {
+    @Test func `a device that is silent for two seconds is opened again`() throws {
         let result = try run(
             seconds: 15, [[.sound(seconds: 4), .silence], [.sound(seconds: 20)]])
         #expect(result.losses.map(\.cause) == [.deviceLost])

@@ -64,7 +64,7 @@ import Testing
         #expect(camera.keyframeRequests == 2)
     }
 
-    @Test func `a count that wraps in the middle is no loss`() throws {
+    @Test func `a count that wraps is not a loss`() throws {
         let clock = JumpingClock()
         let camera = ScriptedCamera([.pictures(60)], clock: clock, firstSequence: .max - 7)
         let result = try run(seconds: 3, clock: clock, [camera])
@@ -182,7 +182,7 @@ import Testing
         #expect((593...595).contains(result.losses.first?.samples ?? 0))
     }
 
-    @Test func `a camera that has gone for good is missing until the end`() throws {
+    @Test func `a camera that does not return is a loss until the end`() throws {
         let clock = JumpingClock()
         let result = try run(
             seconds: 8, clock: clock,

@@ -196,7 +196,7 @@ import Wire
         #expect(result.losses.allSatisfy { $0.text == "stopped by a command" })
     }
 
-    @Test func `a capture that is stopped can be ended, and its end says so`() throws {
+    @Test func `a stopped capture can be ended, and its last gap has the reason`() throws {
         let result = try run(settings()) { session, _ in
             try session.apply(change { $0.isCapturing = false })
         }
@@ -231,7 +231,7 @@ import Wire
         return (session, sink)
     }
 
-    @Test func `a capture goes on until its time is over, however often it is changed`() throws {
+    @Test func `a capture's duration does not depend on changes`() throws {
         let (session, sink) = try begin(lasting: .seconds(2))
         try session.apply(
             change { $0.size = .this(PictureSize(width: 640, height: 360)) })

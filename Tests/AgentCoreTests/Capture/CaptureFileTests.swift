@@ -142,7 +142,7 @@ struct CaptureFileTests {
         for (one, other) in zip(found, expected) { #expect(abs(one - other) < 1_000_000) }
     }
 
-    @Test func `a looped copy goes on without gap, overlap or shift between the tracks`() throws {
+    @Test func `a looped copy continues without a gap, overlap or shift between tracks`() throws {
         let files = try MediaFiles()
         let path = try files.make(
             "a.mp4", "\(MediaFiles.inputs) \(MediaFiles.h264) -bf 2 \(MediaFiles.aac)")
@@ -199,7 +199,7 @@ struct CaptureFileTests {
         }
     }
 
-    @Test func `the AAC delay of a file that is encoded again is taken off once`() throws {
+    @Test func `the AAC delay of a transcoded file is removed once`() throws {
         let files = try MediaFiles()
         let path = try files.make(
             "a.mp4", "\(MediaFiles.inputs) \(MediaFiles.h264) \(MediaFiles.aac)")
@@ -243,7 +243,7 @@ struct CaptureFileTests {
         #expect(text.contains("truncated") && text.contains(short))
     }
 
-    @Test func `copying what recordings do not have names the codec`() throws {
+    @Test func `a copied file with another codec is refused with the codec's name`() throws {
         let files = try MediaFiles()
         let path = try files.make("a.mkv", "\(MediaFiles.inputs) -c:v mpeg4 -c:a pcm_s16le")
         var settings = copying(path)

@@ -31,7 +31,7 @@ import Testing
         #expect(captured.reduce(0) { $0 + $1.durationNanoseconds } == 10_000_000_000)
     }
 
-    @Test func `a painter that falls behind leaves pictures out and says how many`() throws {
+    @Test func `a painter that falls behind skips pictures and counts them`() throws {
         var settings = quickSettings(audio: .none, seconds: 10)
         settings.size = PictureSize(width: 320, height: 180)
         // Every look at the clock costs 50 ms: far too slow for 30 pictures per second.

@@ -48,7 +48,7 @@ import Testing
         #expect(camera.keyframeRequests >= 1)
     }
 
-    @Test func `parameter sets in a buffer of their own belong to the next picture`() throws {
+    @Test func `parameter sets in a separate buffer belong to the next picture`() throws {
         let (format, units) = try ScriptedCamera.accessUnits(40)
         var buffers: [[UInt8]] = []
         for unit in units {

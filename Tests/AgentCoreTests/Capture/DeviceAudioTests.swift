@@ -38,7 +38,7 @@ import Testing
     private static let margin = 600
 
     @Test(arguments: [-1000.0, -300, 0, 300, 1000])
-    func `every sample lies where it was captured, within a millisecond from the first on`(
+    func `every sample is within a millisecond of its capture time`(
         _ skew: Double
     ) throws {
         var rig = Rig(skewPPM: skew)
@@ -94,7 +94,7 @@ import Testing
         #expect(rig.record.worstSkew(in: end + Self.margin..<end + 15 * 48_000) < 200_000)
     }
 
-    @Test func `a device that is away leaves silence, told of at least once a minute`() throws {
+    @Test func `an absent device is recorded as silence, reported at least once a minute`() throws {
         var rig = Rig()
         try rig.run(seconds: 10)
         try rig.sound.interrupt(.deviceLost, text: "unplugged", rig.record.outlet)
@@ -173,7 +173,7 @@ import Testing
         #expect(rig.record.worstSkew(in: 22 * 48_000..<39 * 48_000) < 500_000)
     }
 
-    @Test func `a capture that ends at once keeps what it has`() throws {
+    @Test func `a capture that ends early keeps its samples`() throws {
         var rig = Rig()
         try rig.run(seconds: 0.3)
         #expect(rig.record.samples.isEmpty)

@@ -32,7 +32,7 @@ import Testing
     }
 
     @Test(arguments: LatePolicy.allCases)
-    func `an encoder that is fast enough loses nothing`(policy: LatePolicy) {
+    func `an encoder that is fast enough loses no picture`(policy: LatePolicy) {
         let result = run(policy, costNanoseconds: 30_000_000, pictures: 300)
         #expect(result.encoded.count == 300)
         #expect(result.losses.isEmpty)

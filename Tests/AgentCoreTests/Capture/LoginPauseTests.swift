@@ -9,7 +9,7 @@ import Testing
         #expect(pauses.prefix(5) == [30, 120, 480, 900, 900] && pauses.max() == 900)
     }
 
-    @Test func `a refused login is an error of its own, with the same text`() {
+    @Test func `a refused login is a separate error with the same text`() {
         let refused = DeviceError.cameraLoginRefused("rtsp://a/1", reason: "wrong")
         #expect(
             CaptureError(refused) == .login("the camera rtsp://a/1 cannot be used: wrong"))

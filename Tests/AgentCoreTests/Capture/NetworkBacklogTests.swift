@@ -6,7 +6,7 @@ import Testing
 @Suite struct NetworkBacklogTests {
     private static let second: Int64 = 1_000_000_000
 
-    @Test func `without an interruption, all that has arrived is known`() {
+    @Test func `without an interruption, all arrivals until now are known`() {
         var backlog = NetworkBacklog()
         var now = Self.second
         for _ in 0..<100 {
@@ -22,7 +22,7 @@ import Testing
 
     /// The process stands still between two reads, or while one waits.
     @Test(arguments: [true, false])
-    func `after an interruption, arrivals are known up to the newest one that was read`(
+    func `after an interruption, arrivals are known up to the newest one read`(
         isInRead: Bool
     ) {
         var backlog = NetworkBacklog()

@@ -15,7 +15,7 @@ import Testing
         #expect(!isLogged)
     }
 
-    @Test func `after openings that brought nothing, only a sample is a return`() {
+    @Test func `after doubtful openings, only a sample is a return`() {
         var own = NetworkReturn()
         own.opened(isDoubtful: true)
         var isLogged = own.isToLog(isPlaying: true, isFlowing: false)

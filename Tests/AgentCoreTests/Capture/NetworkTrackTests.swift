@@ -165,7 +165,7 @@ import Wire
         #expect(result.losses.map(\.samples) == [1])
     }
 
-    @Test func `a camera that is away is one gap, with the reason`() throws {
+    @Test func `an absent camera is one gap, with the reason`() throws {
         let stand = try Stand()
         try stand.send(0..<12)
         try stand.track.interrupt("it is gone", stand.output)
@@ -184,7 +184,7 @@ import Wire
         #expect(loss.durationNanoseconds == 23 * Self.interval && loss.samples == 23)
     }
 
-    @Test func `a loss that nothing follows is told at the end`() throws {
+    @Test func `a loss at the end is reported at the end`() throws {
         let stand = try Stand()
         try stand.send(0..<12)
         try stand.lose(hole(2))
@@ -192,7 +192,7 @@ import Wire
         #expect(result.losses.map(\.durationNanoseconds) == [8 * Self.interval])
     }
 
-    @Test func `a loss of a quarter of an hour is told every minute`() throws {
+    @Test func `a long loss is reported every minute`() throws {
         let stand = try Stand()
         try stand.send(0..<12)
         try stand.track.interrupt("it is gone", stand.output)
@@ -238,7 +238,7 @@ import Wire
         #expect(progress.isMissing)
     }
 
-    @Test func `pictures before the first keyframe are told`() throws {
+    @Test func `pictures before the first keyframe are reported as lost`() throws {
         let stand = try Stand()
         try stand.send(2..<20)
         let result = try stand.finish(at: 20)
@@ -282,9 +282,7 @@ import Wire
         }
     }
 
-    @Test func `timestamps that stand still while the camera pauses are one gap, at its time`()
-        throws
-    {
+    @Test func `timestamps that stop while the camera pauses are one gap, at its time`() throws {
         let stand = try Stand()
         try stand.send(0..<30)
         try stand.send(30..<60, pause: 35)
@@ -378,7 +376,7 @@ import Wire
         _ = try stand.finish(at: 1_310)
     }
 
-    @Test func `a silence has the reason that the session knows`() throws {
+    @Test func `a silence has the reason that the session states`() throws {
         for isKnownBefore in [true, false] {
             let stand = try Stand()
             var progress = NetworkProgress(
@@ -393,7 +391,7 @@ import Wire
         }
     }
 
-    @Test func `the status of a silent camera says since when`() throws {
+    @Test func `the status of a silent camera has the duration of its silence`() throws {
         let stand = try Stand()
         var trouble = NetworkTrouble()
         try stand.send(0..<12)

@@ -115,7 +115,7 @@ import Wire
         #expect(sizes(preview) == [PictureSize(width: 320, height: 180)])
     }
 
-    @Test func `a preview that does nothing costs its source no picture`() throws {
+    @Test func `a blocked preview costs its source no picture`() throws {
         var settings = try settings()
         settings.duration = .seconds(10)
         settings.size = PictureSize(width: 320, height: 180)

@@ -15,7 +15,7 @@ import Testing
         return settings
     }
 
-    @Test func `a preview is a source of its own, small and without sound`() throws {
+    @Test func `a preview is a separate source, small and without audio`() throws {
         var settings = try settings(preview: "test")
         #expect(try #require(settings.ownPreview).sourceName == "door.preview")
         settings.audio = .test

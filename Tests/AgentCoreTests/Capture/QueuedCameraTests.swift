@@ -98,9 +98,7 @@ import Testing
         }
     }
 
-    @Test func `waiting pictures are bounded, whole, in order, and leave the driver buffers`()
-        throws
-    {
+    @Test func `waiting pictures are bounded and in order, and leave the driver buffers`() throws {
         let camera = EagerCamera(500)
         let queue = QueuedCamera(camera)
         try queue.start()

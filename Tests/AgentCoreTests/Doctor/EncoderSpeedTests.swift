@@ -13,7 +13,7 @@ struct `The doctor's encoding speed` {
         return settings
     }
 
-    @Test func `an encoder that takes all processors encodes as many cameras as its speed says`() {
+    @Test func `an encoder on all processors encodes as many cameras as its speed`() {
         let finding = EncoderSpeed.judge(3.14, settings(threads: 0), processors: 4)
         #expect(finding.verdict == .ok)
         #expect(finding.text.hasSuffix("about 3.1 such cameras at once"))
@@ -42,7 +42,7 @@ struct `The doctor's encoding speed` {
         #expect(slow.text.contains("--preview small:320x320, or none"))
     }
 
-    @Test func `one camera that is too slow is a problem, whatever the others could do`() {
+    @Test func `one camera that is too slow is a problem, even with free processors`() {
         let finding = EncoderSpeed.judge(0.7, settings(threads: 1), processors: 4)
         #expect(finding.verdict == .problem)
         #expect(

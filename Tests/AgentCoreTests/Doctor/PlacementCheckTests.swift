@@ -42,7 +42,7 @@ struct `The placement in a spool` {
         #expect(finding?.text.contains("tcp://b:1 is not in --collector any more") == true)
     }
 
-    @Test func `with one collector there is nothing to say`() {
+    @Test func `has no finding with one collector`() {
         var note = CollectorNote()
         note.term = 1
         note.endpoint = "tcp://a:1"

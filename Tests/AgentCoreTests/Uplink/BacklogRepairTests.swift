@@ -61,9 +61,7 @@ struct `A disk that becomes writable again` {
     }
 
     @Test
-    func `a directory that cannot be opened at the start is tried again, and takes everything`()
-        throws
-    {
+    func `a directory that could not be opened is retried, and takes all records`() throws {
         let gate = Gate()
         let disk = disk
         var agent = LonelyAgent(shelf: nil) { () throws(SpoolError) in
@@ -82,9 +80,7 @@ struct `A disk that becomes writable again` {
         #expect(next.backlog.keptSamples == 15)
     }
 
-    @Test func `a disk that is full at the start takes what memory holds when there is room`()
-        throws
-    {
+    @Test func `a disk that was full takes the records in memory when there is room`() throws {
         // What an earlier life left is still to be sent.
         var earlier = LonelyAgent(shelf: try shelf())
         earlier.capture(20, at: second)

@@ -43,7 +43,7 @@ struct `A backlog on a disk` {
     }
 
     @Test(arguments: 0..<6 as Range<UInt64>)
-    func `a spool that is full drops the oldest, and says exactly how much`(seed: UInt64) throws {
+    func `a full spool drops its oldest samples, and counts them exactly`(seed: UInt64) throws {
         let simulation = try run(seed, [.outages])
         let dropped = lost(simulation, .spoolFull)
         #expect(
@@ -76,13 +76,13 @@ struct `A backlog on a disk` {
     }
 
     @Test(arguments: 0..<6 as Range<UInt64>)
-    func `a full disk loses nothing while there is memory`(seed: UInt64) throws {
+    func `a full disk loses no sample while there is memory`(seed: UInt64) throws {
         let simulation = try run(seed, [.fullDisk])
         #expect(simulation.arrived.count == simulation.made.count, "seed \(seed)")
     }
 
     @Test(arguments: 0..<6 as Range<UInt64>)
-    func `a power cut loses only what was not synchronised, and repeats nothing`(
+    func `a power cut loses only what was not synchronised`(
         seed: UInt64
     ) throws {
         let simulation = try run(seed, [.powerCuts, .outages, .kills])
@@ -96,7 +96,7 @@ struct `A backlog on a disk` {
     }
 
     @Test(arguments: 0..<12 as Range<UInt64>)
-    func `a spool that was put back to an earlier state goes on as another, and loses nothing new`(
+    func `a spool restored to an earlier state is replaced, and loses nothing new`(
         seed: UInt64
     ) throws {
         let simulation = try run(seed, [.snapshots])
@@ -111,7 +111,7 @@ struct `A backlog on a disk` {
     }
 
     @Test(arguments: 0..<12 as Range<UInt64>)
-    func `a collector that is lost with its disk loses nothing that its store does not have`(
+    func `a lost collector loses no record, as its store or the agent has it`(
         seed: UInt64
     ) throws {
         let simulation = try run(seed, [.lag, .destroyed, .kills])
@@ -143,7 +143,7 @@ struct `A backlog on a disk` {
     }
 
     @Test(arguments: 0..<6 as Range<UInt64>)
-    func `a collector that is lost with its disk loses nothing that the second one does not have`(
+    func `a lost collector loses no record, as the second one or the agent has it`(
         seed: UInt64
     ) throws {
         let simulation = try run(seed, [.mirrored, .destroyed, .kills])
@@ -159,7 +159,7 @@ struct `A backlog on a disk` {
     }
 
     @Test
-    func `a full spool forgets what one collector has, and drops only what none has`() throws {
+    func `a full spool first drops records that one collector has`() throws {
         var (isForgotten, isDropped) = (false, false)
         for seed in 0..<12 as Range<UInt64> {
             let simulation = try run(seed, [.mirrored, .outages])
@@ -190,9 +190,7 @@ struct `A backlog on a disk` {
     }
 
     @Test
-    func `a spool too small for the store's lag forgets what the collector has and seldom says it`()
-        throws
-    {
+    func `a spool too small for the store's lag drops persisted records, rarely logged`() throws {
         var hasSaid = false
         for seed in 0..<6 as Range<UInt64> {
             let simulation = try run(seed, [.lag, .kills])

@@ -93,7 +93,7 @@ import Wire
         #expect(batch.digest == HashFunction.sha256.hash(payload))
     }
 
-    @Test func `a shorter interval holds for the batch under way`() {
+    @Test func `a shorter interval applies to the current batch`() {
         var batcher = Batcher(intervalNanoseconds: interval)
         _ = batcher.add(sample(.video, at: 0), now: 0)
         #expect(batcher.takeDue(now: 50_000_000) == nil)
@@ -103,7 +103,7 @@ import Wire
         #expect(batcher.dueNanoseconds == 93_000_000)
     }
 
-    @Test func `for those who watch, what encoding has cost is a part of the wait, up to half`() {
+    @Test func `for subscribers, encoding time counts as waiting time, up to half of it`() {
         var batcher = Batcher(intervalNanoseconds: interval)
         batcher.setInterval(interval, countsFromCapture: true)
         let frame: Int64 = 33_333_333
@@ -160,7 +160,7 @@ import Wire
         #expect(batcher.isEmpty)
     }
 
-    @Test func `a batch never grows past what a message may carry`() {
+    @Test func `a batch is never larger than a message allows`() {
         var batcher = Batcher(intervalNanoseconds: .max / 2)
         var sizes: [Int] = []
         for index in 0..<40 {

@@ -82,7 +82,7 @@ private let second: Int64 = 1_000_000_000
         #expect(left.count > 10 && left.allSatisfy { (3 * second...4 * second).contains($0) })
     }
 
-    @Test func `a collector that answers and takes nothing is left as well`() {
+    @Test func `a collector that accepts nothing is left`() {
         var choice = choice()
         for step in 0..<15 {
             choice.heard(now: Int64(step) * second)
@@ -92,7 +92,7 @@ private let second: Int64 = 1_000_000_000
         #expect(choice.complaint(now: 15 * second)?.contains("accepted nothing") == true)
     }
 
-    @Test func `a collector that was chosen at no known time is not silent yet`() {
+    @Test func `the silence of a collector counts from the first known time`() {
         var choice = CollectorChoice(["a", "b"], source: "camera", present: nil)
         choice.advance(now: nil)
         #expect(choice.complaint(now: 100_000_000_000) == nil)
@@ -209,7 +209,7 @@ private let second: Int64 = 1_000_000_000
         #expect(CollectorNote(CollectorNote().encoded()) == CollectorNote())
     }
 
-    @Test func `a damaged note is none`() {
+    @Test func `a damaged note is refused`() {
         let bytes = note().encoded()
         for index in bytes.indices {
             var damaged = bytes

@@ -265,7 +265,7 @@ private struct DisklessAgent {
     }
 
     @Test(arguments: 0..<6 as Range<UInt64>)
-    func `through outages without a disk, what does not fit is counted`(seed: UInt64) throws {
+    func `through outages without a disk, dropped samples are counted`(seed: UInt64) throws {
         var simulation = try BacklogSimulation(seed: seed, trouble: [.outages, .noDisk])
         try simulation.run()
         #expect(simulation.arrived.values.allSatisfy { $0 == 1 }, "seed \(seed): once")

@@ -323,7 +323,7 @@ struct DrainedCollectorsTests {
         #expect(agent.first != last)
     }
 
-    @Test func `addresses that become known later are collectors each`() throws {
+    @Test func `addresses that are resolved later are separate collectors`() throws {
         var agent = try MirroredAgent(
             disk: SimulatedDisk(seed: 1), endpoints: ["tcp://name:1"], isMirrored: false)
         #expect(!agent.backlog.hasOtherCollectors)
@@ -460,7 +460,7 @@ struct MirrorTests {
         }
     }
 
-    @Test func `an acknowledgement of the second collector alone releases nothing`() throws {
+    @Test func `an acknowledgement of the second collector alone releases no record`() throws {
         var agent = try connected()
         agent.capture(5)
         agent.pass()
@@ -557,7 +557,7 @@ struct MirrorTests {
             ])
     }
 
-    @Test func `records at the other collector are known after a restart of the agent`() throws {
+    @Test func `records at the other collector are remembered over a restart`() throws {
         var agent = try connected()
         agent.recordAtBoth(sizeBytes: 300_000)
         let replaced = agent.mirror
@@ -631,7 +631,7 @@ struct MirrorTests {
         #expect(agent.mirror == "tcp://b:1")
     }
 
-    @Test func `a connected collector that persists nothing is named after ten seconds`() throws {
+    @Test func `a connected collector that persists nothing is logged after ten seconds`() throws {
         var agent = try connected()
         agent.recordAtBoth()
         for _ in 0..<150 {

@@ -41,7 +41,7 @@ import Wire
         #expect(gap.isReported)
     }
 
-    @Test func `with one known end, or none, there is one gap`() {
+    @Test func `without the ends of all tracks there is one gap`() {
         var one = RestartGap(ends: [.video: 500 * ms], text: "away")
         #expect(text(one.losses(before: [run(.video, 900 * ms)])) == ["all 500+400"])
         #expect(one.isReported)
