@@ -224,7 +224,7 @@ struct `Access by password` {
         _ = await (first, second)
     }
 
-    @Test func `is limited by address, and costs nothing when it is right`() async throws {
+    @Test func `is limited by address for wrong passwords only`() async throws {
         try scene.add("anna")
         let access = try scene.access()
         for _ in 0..<30 { _ = try await access.cookie(of: "anna") }

@@ -84,7 +84,7 @@ struct `A limit of work` {
         #expect(work.most == 2 && work.running == 0)
     }
 
-    @Test func `never lets more run at once, however many come`() async throws {
+    @Test func `never runs more tasks than the limit`() async throws {
         let limit = AsyncLimit(3, waiting: 1_000, ofOwner: 1_000)
         let work = HeldWork()
         work.free()
@@ -132,7 +132,7 @@ struct `A limit of work` {
         }
     }
 
-    @Test func `refuses at once where nobody may wait`() async throws {
+    @Test func `refuses at once without a queue`() async throws {
         let limit = AsyncLimit(1, waiting: 0, ofOwner: 0)
         let work = HeldWork()
         let first = Task { try await limit.run(for: anna) { try await work.run() } }
@@ -205,7 +205,7 @@ struct `A limit of work` {
         #expect(value == 3)
     }
 
-    @Test func `lets so many of one owner wait, and others have their places`() async throws {
+    @Test func `lets a number of tasks wait per owner`() async throws {
         let limit = AsyncLimit(1, waiting: 10, ofOwner: 2)
         let (anna, ben, work) = (anna, ben, HeldWork())
         let first = Task { try await limit.run(for: anna) { try await work.run() } }

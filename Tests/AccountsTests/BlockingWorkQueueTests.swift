@@ -76,7 +76,7 @@ struct `A queue of blocking work` {
         #expect(later == 7)
     }
 
-    @Test func `takes another when one has ended`() async throws {
+    @Test func `accepts new work when some has ended`() async throws {
         let queue = BlockingWorkQueue("test", maximumRunning: 1, maximumWaiting: 0)
         let gate = WorkGate()
         async let first = queue.run {

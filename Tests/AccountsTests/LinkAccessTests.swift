@@ -37,9 +37,7 @@ struct `Access by link` {
         #expect(access.check(link: "/live?signature=\0") == .refused(.linkInvalid))
     }
 
-    @Test func `authorises live media of one source for an embedded page, and nothing else`()
-        throws
-    {
+    @Test func `permits live media of one source for an embedded page only`() throws {
         try scene.add("anna")
         let access = try scene.access()
         let link = try access.link(
@@ -84,7 +82,7 @@ struct `Access by link` {
         #expect(!access.isValid(pass, now: AccessSample.time(3_600)))
     }
 
-    @Test func `to a frame opens no picture by itself, and the refusal says so`() throws {
+    @Test func `to a frame is refused for a picture, with the reason`() throws {
         try scene.add("anna")
         let access = try scene.access()
         func link(_ path: String) throws -> String {

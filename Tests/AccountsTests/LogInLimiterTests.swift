@@ -90,7 +90,7 @@ struct `A limiter of log-ins` {
         #expect(limiter.fail("anna", from: network(523), now: 252 * second) == .slow)
     }
 
-    @Test func `limits an address that is known as it does others`() {
+    @Test func `limits a known address as any other`() {
         var limiter = LogInLimiter()
         #expect(limiter.succeed("anna", from: home, now: 0) == .fast)
         for _ in 0..<5 { #expect(limiter.fail("anna", from: home, now: 0) == .fast) }
@@ -109,7 +109,7 @@ struct `A limiter of log-ins` {
         #expect(limiter.fail("another", from: network(1), now: 0) == .fast)
     }
 
-    @Test func `does not count what it has refused`() {
+    @Test func `does not count refused attempts`() {
         var limiter = LogInLimiter()
         for _ in 0..<5 { #expect(limiter.fail("anna", from: home, now: 0) == .fast) }
         for _ in 0..<1_000 { #expect(limiter.fail("anna", from: home, now: 0) == .refused(12)) }

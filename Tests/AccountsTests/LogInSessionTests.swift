@@ -84,7 +84,7 @@ struct `A log-in's cookie` {
         #expect(!session.isOf(account, key: AccessSample.otherKey))
     }
 
-    @Test func `tells nothing of the account's secret`() throws {
+    @Test func `does not contain the account's secret`() throws {
         let text = LogInSession(of: try AccessSample.account(), key: key, now: now).text(key: key)
         let payload = try #require(text.split(separator: ".").first)
         let bytes = try #require(ByteText.decode(base64URL: String(payload)))

@@ -13,7 +13,7 @@ struct `A password's hash` {
         try PasswordHash.verify(password, against: hash, otherwise: .least)
     }
 
-    @Test func `knows its password, also after being written`() throws {
+    @Test func `matches its password, also after parsing`() throws {
         let hash = try PasswordHash(of: AccessSample.password, cost: .least)
         #expect(try isRight(right, hash))
         #expect(try !isRight(wrong, hash))
@@ -35,7 +35,7 @@ struct `A password's hash` {
         #expect(hash.text == text)
     }
 
-    @Test func `has a salt of its own, and standard costs`() throws {
+    @Test func `has a random salt, and the standard cost`() throws {
         let one = try PasswordHash(of: AccessSample.password, cost: .least)
         let other = try PasswordHash(of: AccessSample.password, cost: .least)
         #expect(one != other)
@@ -43,7 +43,7 @@ struct `A password's hash` {
         #expect(try PasswordHash(of: AccessSample.password).text.hasPrefix("scrypt$15$8$3$"))
     }
 
-    @Test func `asks for twelve characters, and takes a kilobyte`() throws {
+    @Test func `requires 12 characters, and allows 1,024 bytes`() throws {
         #expect(throws: AccessError.passwordTooShort(minimumCharacters: 12)) {
             try PasswordHash(of: "elevenchars", cost: .least)
         }
@@ -94,7 +94,7 @@ struct `A password's hash` {
         }
     }
 
-    @Test func `never takes more memory than a quarter of a gigabyte`() {
+    @Test func `needs at most 256 MiB of memory`() {
         var count = 0
         for (n, r, p) in [(9, 8, 1), (18, 8, 1), (15, 0, 1), (15, 17, 1), (15, 8, 0), (15, 8, 17)] {
             #expect(PasswordHash.Cost(log2Rounds: n, blockSize: r, parallelism: p) == nil)

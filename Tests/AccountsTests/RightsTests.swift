@@ -3,7 +3,7 @@ import Testing
 @testable import Accounts
 
 struct `An account's rights` {
-    @Test func `to a source are rights to its preview, not the other way round`() throws {
+    @Test func `to a source include its preview, but not the reverse`() throws {
         let door = Rights(role: .operator, sources: try #require(SourceScope("door")))
         #expect(door.mayRead("door.preview"))
         #expect(door.mayOperate("door.preview"))

@@ -53,7 +53,7 @@ struct `A file of accounts` {
         #expect(try place.names() == ["users"])
     }
 
-    @Test func `removes what a killed program has left behind`() throws {
+    @Test func `removes leftovers of a killed program`() throws {
         let leftover = "\(users.path).1.new"
         try place.write("torn", to: leftover, mode: 0o644)
         try FileManager.default.setAttributes(
@@ -76,7 +76,7 @@ struct `A file of accounts` {
         #expect(try users.accounts().count == 2)
     }
 
-    @Test func `replaces a secret, and keeps what is not named`() throws {
+    @Test func `replaces a secret, and keeps the other values`() throws {
         let sources = try #require(SourceScope("door,stage"))
         try add("anna", role: .operator, sources: sources)
         let first = try #require(try users.accounts().first)
@@ -181,7 +181,8 @@ struct `A file of accounts` {
     }
 
     @Test(arguments: mistakes)
-    func `with a mistake says where it is`(pattern: String, line: Int, flaw: String) throws {
+    func `with a mistake is refused with its line`(pattern: String, line: Int, flaw: String) throws
+    {
         let token = "token$\(AccessToken.random().digest.text)"
         let text = pattern.replacing("SECRET", with: AccessSample.secret)
             .replacing("TOKEN", with: token)

@@ -15,7 +15,7 @@ import Testing
         #expect(name(nil, 2) == "s_door_begin-0m02.000s.mp4")
     }
 
-    @Test func `clips with the time and archives have names of their own`() {
+    @Test func `names of clips with the time, and of archives, differ`() {
         let clip = ClipName(
             session: "s", what: ClipName.names(of: ["door", "hall"]), fromNanoseconds: nil,
             untilNanoseconds: nil, showsTime: true, ending: "zip")

@@ -109,9 +109,7 @@ extension ExportQueue {
         queue.stop()
     }
 
-    @Test func `stopping waits until the running export has ended, and leaves nothing`()
-        async throws
-    {
+    @Test func `stopping waits for the running export, and leaves no file`() async throws {
         let queue = scene.queue()
         let job = try #require(queue.add("anna"))
         _ = try #require(queue.add("anna"))
@@ -214,7 +212,7 @@ extension ExportQueue {
         #expect(!job.isFor(.user("anna"), Rights(role: .viewer, sources: .named(["door"]))))
     }
 
-    @Test func `stopping removes what is done`() async throws {
+    @Test func `stopping removes finished exports`() async throws {
         let queue = scene.queue()
         scene.mayEnd.happens()
         let job = try #require(queue.add("anna"))
@@ -224,9 +222,7 @@ extension ExportQueue {
         #expect(!FileManager.default.fileExists(atPath: scene.directory))
     }
 
-    @Test func `files are removed after an hour, whether or not anybody asks for another export`()
-        async throws
-    {
+    @Test func `files are removed after an hour`() async throws {
         let queue = scene.queue()
         defer { queue.stop() }
         scene.mayEnd.happens()

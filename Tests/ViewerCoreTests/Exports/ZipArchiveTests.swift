@@ -109,7 +109,7 @@ import Testing
                 == "large.mp4:\(large):2026 small.mp4:5:2026 small")
     }
 
-    @Test func `an answer has the length that was told, and the archive's bytes`() async throws {
+    @Test func `a response has the stated length and the archive's bytes`() async throws {
         let contents: [(name: String, content: [UInt8])] = [
             ("a.mp4", (0..<600_000).map { UInt8(truncatingIfNeeded: $0) }), ("b.txt", [1, 2, 3]),
         ]

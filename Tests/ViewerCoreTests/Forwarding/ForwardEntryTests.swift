@@ -45,7 +45,7 @@ import TestRecordings
     }
 
     /// Two processes sent to the same destination.
-    @Test func `a stream that is sent twice is refused, however it is spelled`() throws {
+    @Test func `a stream that is sent twice is refused in any spelling`() throws {
         let one = try entry("rtmp://Host/app/key", file: "one.url")
         let sameFile = try ForwardEntry("stage=\(directory.path)/./one.url")
         let sameURL = try entry("RTMP://host:1935/app/key", file: "two.url")

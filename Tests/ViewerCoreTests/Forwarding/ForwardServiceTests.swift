@@ -105,7 +105,8 @@ private final class FakeProcesses: Sendable {
         return reason
     }
 
-    @Test func `a process gets its arguments, and nothing of the viewer`() throws {
+    @Test func `a process gets its arguments, and no variable or descriptor of the viewer`() throws
+    {
         setenv("TRIBUTARY_INSECURE", "yes", 1)
         defer { unsetenv("TRIBUTARY_INSECURE") }
         let (program, directory) = try program(
@@ -157,7 +158,7 @@ private final class FakeProcesses: Sendable {
         #expect(lines.withLock { $0 } == 0)
     }
 
-    @Test func `a program that is not there is refused with what to do`() {
+    @Test func `an absent program is refused with a remedy`() {
         let error = #expect(throws: ViewerError.self) {
             try ForwardProgram(path: "/nowhere/tributary", options: [])
         }

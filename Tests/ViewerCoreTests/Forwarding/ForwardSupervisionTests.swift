@@ -64,7 +64,7 @@ import Testing
         #expect(notes.map(\.isWarning) == [false, true, false, true, false, true])
     }
 
-    @Test mutating func `counts go on with the next process`() {
+    @Test mutating func `counters continue with the next process`() {
         #expect(supervision.status.state == .ended && supervision.status.starts == 0)
         _ = supervision.started(now: 0)
         _ = supervision.reported(report("sending", sent: 5, dropped: 2))

@@ -18,7 +18,7 @@ import ViewerCore
         return try expectRules(try camera.playlist(kind, try camera.segmentation()))
     }
 
-    @Test func `a gap says when, how long, why and how much`() throws {
+    @Test func `a gap has its time, duration, cause and count`() throws {
         let rules = try playlist([
             .gap("driver drop", at: 3.25, seconds: 1.5, samples: 45, text: "camera 2")
         ])
@@ -99,7 +99,7 @@ import ViewerCore
         #expect(try playlist([entry, late]).dateRanges.count == 2)
     }
 
-    @Test func `more gaps than anybody can see become fewer, and their counts add up`() throws {
+    @Test func `very many gaps are joined, with their counts added`() throws {
         let gaps = (0..<5_000).map { number in
             LedgerEntry.gap(
                 number % 2 == 0 ? "driver drop" : "late", at: Double(number) / 500, seconds: 0,
@@ -116,7 +116,7 @@ import ViewerCore
         #expect(causes == ["driver drop", "late"])
     }
 
-    @Test func `more causes than can be told are cut to the longest gaps`() throws {
+    @Test func `too many causes are reduced to the longest gaps`() throws {
         let gaps = (0..<1_500).map { number in
             LedgerEntry.gap("cause \(number)", at: 1, seconds: Double(number) / 1_000)
         }
@@ -126,7 +126,7 @@ import ViewerCore
         #expect(durations.min() == 500_000 && durations.max() == 1_499_000)
     }
 
-    @Test func `a growing playlist keeps what it has told, and has room for more`() throws {
+    @Test func `a growing playlist keeps its date ranges, with room for more`() throws {
         let session = try WrittenSession(segments: 1, secondsEach: 30, finished: false) { _ in 0 }
         let camera = try RecordedCamera(session)
         let recorded = try camera.source.playback(0..<100 * WrittenFragments.second)

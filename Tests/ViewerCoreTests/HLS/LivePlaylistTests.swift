@@ -210,7 +210,7 @@ import ViewerCore
         #expect(answer(10, 0) == .wait(untilSequence: 10, part: 0))
     }
 
-    @Test func `requests for what is too far ahead are refused at once`() {
+    @Test func `requests too far ahead are refused at once`() {
         let playlist = running
         func isRefused(_ sequence: UInt64?, _ part: Int? = nil) -> Bool {
             guard case .badRequest = playlist.answer(LiveRequest(sequence: sequence, part: part))
@@ -247,7 +247,7 @@ import ViewerCore
         #expect(playlist.answer(LiveRequest()) == .playlist(playlist.text()))
     }
 
-    @Test func `an empty playlist waits for its first part, a finished one for nothing`() {
+    @Test func `an empty playlist waits for its first part, a finished one answers at once`() {
         var playlist = LivePlaylist(LiveTiming(), zero: Self.zero, firstSequence: 7)
         #expect(playlist.answer(LiveRequest()) == .wait(untilSequence: 7, part: 0))
         #expect(

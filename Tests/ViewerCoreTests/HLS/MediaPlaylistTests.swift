@@ -51,7 +51,7 @@ import ViewerCore
                 """)
     }
 
-    @Test func `playlists of recordings break no rule, and say every segment`() throws {
+    @Test func `playlists of recordings break no rule, and have every segment`() throws {
         for (number, session) in [
             try WrittenSession { _ in 0 },
             try WrittenSession(segments: 4, secondsEach: 3) { _ in 2_345_678 },

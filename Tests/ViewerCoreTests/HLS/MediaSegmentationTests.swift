@@ -40,7 +40,7 @@ import ViewerCore
         }
     }
 
-    @Test func `a summary says what the fragment says`() throws {
+    @Test func `a summary equals its fragment`() throws {
         for reordered in [false, true] {
             let session = try WrittenSession(reordered: reordered, primed: true) { _ in 3_000_000 }
             var reader = FragmentReader(try RecordedCamera(session).source)
@@ -144,7 +144,7 @@ import ViewerCore
         #expect(found.segments.map(\.followsGap) == [false, true])
     }
 
-    @Test func `sound that goes on without pictures is part of a segment`() {
+    @Test func `audio without pictures is part of a segment`() {
         var fragments = WrittenFragments(seconds: 0..<1)
         for second in 1..<20 { fragments.addHidden(soundEnd: Double(second + 1)) }
         fragments.add(20...21, isKey: true, soundEnd: 21.02)
@@ -177,7 +177,7 @@ import ViewerCore
         #expect(found.segments.map(\.followsGap) == [false, true])
     }
 
-    @Test func `a file that begins before one that is known is left out`() {
+    @Test func `a file that begins before a known one is left out`() {
         var found = MediaSegmentation()
         #expect(found.add(WrittenFragments(seconds: 10..<12), name: "b", origin: 10) == 0)
         #expect(found.add(WrittenFragments(seconds: 0..<2), name: "a", origin: 0) == nil)

@@ -44,7 +44,7 @@ import ViewerCore
         }
     }
 
-    @Test(arguments: seeds) func `parts obey the rules, whatever comes`(_ seed: UInt64) {
+    @Test(arguments: seeds) func `parts obey the rules for any feed`(_ seed: UInt64) {
         let timing = LiveTiming()
         let traits = LiveFeed.traits(seed: seed)
         let feed = LiveFeed(traits, seconds: 60, seed: seed)
@@ -170,7 +170,7 @@ import ViewerCore
         #expect(gatherer.flush().isEmpty)
     }
 
-    @Test func `another format, and a discontinuity that is told, begin a segment`() {
+    @Test func `a new format, or a marked discontinuity, begins a segment`() {
         for change in 0..<3 {
             var gatherer = PartGatherer<Int>(LiveTiming())
             #expect(gatherer.append(unit(0...0.2, isKey: true)).count == 1)

@@ -57,7 +57,7 @@ import Testing
         #expect(try here.links(of: "vera", now: AccessSample.time(1)) == [])
     }
 
-    @Test func `links of an account have a limit, and expired ones make room`() throws {
+    @Test func `links per account are limited, and expired ones are replaced`() throws {
         let store = store()
         for number in 0..<LinkStore.maximumOfOwner {
             try store.add(

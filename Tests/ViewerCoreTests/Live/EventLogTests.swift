@@ -27,7 +27,7 @@ import Testing
         return events.compactMap { $0.told(to: identity, rights) }
     }
 
-    @Test func `a new client hears the present status at once, and no old one`() async throws {
+    @Test func `a new client gets the last status at once, unless it is old`() async throws {
         let second: Int64 = 1_000_000_000
         log.add(EventLog.status, json: "1", now: second)
         log.add(EventLog.status, json: "2", now: 2 * second)
@@ -39,14 +39,14 @@ import Testing
         #expect(await late.next().map(\.name) == [EventLog.beat])
     }
 
-    @Test func `events of a preview reach those who may see its source`() async throws {
+    @Test func `events of a preview go to accounts that may read its source`() async throws {
         feed("source", source: "door.preview")
         feed("gap", source: "stage.preview")
         let own = try await heard(by: Self.door)
         #expect(own.map(\.name) == ["source"])
     }
 
-    @Test func `events of a source reach those who may see it`() async throws {
+    @Test func `events of a source go to accounts that may read it`() async throws {
         for type in ["source", "segment", "gap", "segmentFinished", "sourceEnded"] {
             feed(type, source: "stage")
             feed(type, source: "door")
@@ -57,7 +57,8 @@ import Testing
         #expect(all.count == 10)
     }
 
-    @Test func `events of a session reach those who may see one of its sources`() async throws {
+    @Test func `events of a session go to accounts that may read one of its sources`() async throws
+    {
         feed("session", session: "other")
         feed("source", session: "other", source: "stage")
         feed("source", session: "own", source: "stage")
@@ -73,7 +74,7 @@ import Testing
         #expect(all.count == 8 && !all.contains { $0.name == "lost" })
     }
 
-    @Test func `a session that is not known is not named`() async throws {
+    @Test func `a session without readable sources is not named`() async throws {
         for type in ["session", "sessionEnded", "sessionChanged", "sessionRemoved", "lost"] {
             feed(type, session: "secret")
         }

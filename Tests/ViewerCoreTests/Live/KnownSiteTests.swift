@@ -35,7 +35,7 @@ import Testing
         ) { try database.ask() }
     }
 
-    @Test func `a start without the database knows the site of the last run`() throws {
+    @Test func `without the database, the site of the last run is used`() throws {
         let directory = FileManager.default.temporaryDirectory
             .appending(path: "known-\(UUID())").path
         defer { try? FileManager.default.removeItem(atPath: directory) }

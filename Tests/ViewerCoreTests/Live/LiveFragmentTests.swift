@@ -94,9 +94,7 @@ import Wire
         #expect(fragment.startNanoseconds == 40_000_000)
     }
 
-    @Test func `the distance to the next picture is the duration, whatever the message says`()
-        throws
-    {
+    @Test func `a picture's duration is the distance to the next one`() throws {
         let message = pictures([
             picture(0, duration: 1, isKeyframe: true), picture(3_600, duration: 90_000),
             picture(10_800, duration: 0),

@@ -29,7 +29,7 @@ import Wire
         #expect([2, 4, 5].allSatisfy { read[$0].body.isEmpty })
     }
 
-    @Test func `a beginning says session, zero and codecs`() throws {
+    @Test func `a begin frame has session, zero and codecs`() throws {
         var camera = LiveCamera()
         camera.formats = [LiveCamera.video, LiveCamera.audio]
         let message = camera.next()
@@ -43,7 +43,7 @@ import Wire
         #expect(header == wanted)
     }
 
-    @Test func `media say when they are, how well that is known, and how late they came`() throws {
+    @Test func `a media frame has its time, bound and lag`() throws {
         var camera = LiveCamera()
         camera.lose(25)
         let message = camera.next()

@@ -220,7 +220,7 @@ import Wire
         #expect(hub.topics.isEmpty && hub.keptBytes == 0)
     }
 
-    @Test func `other watchers keep what is known of their sources`() async {
+    @Test func `when a watcher ends, the sources of the others are kept`() async {
         let hub = LiveHub()
         let (one, two) = (watcher(["a"]), watcher(["b"]))
         #expect(hub.start(one) && hub.start(two))
@@ -262,7 +262,7 @@ import Wire
 
     // MARK: Losses
 
-    @Test func `after a lost message, nothing is sent before the next keyframe`() async {
+    @Test func `after a lost message, media are sent from the next keyframe on`() async {
         let hub = LiveHub()
         let one = watcher()
         #expect(hub.start(one))
@@ -286,7 +286,7 @@ import Wire
     }
 
     /// The API promises that `skipped` also reports losses of the feed.
-    @Test func `watchers are told that the feed has lost something`() async {
+    @Test func `watchers get a 'skipped' frame after a loss in the feed`() async {
         let hub = LiveHub()
         let one = watcher()
         #expect(hub.start(one))
@@ -432,7 +432,7 @@ import Wire
         #expect(headers[3].zero == "2026-11-20T23:00:00.000Z")
     }
 
-    @Test func `a format that no player takes is left out until it changes`() async {
+    @Test func `a format that players do not support is left out until it changes`() async {
         let hub = LiveHub()
         let one = watcher()
         #expect(hub.start(one))
@@ -479,7 +479,7 @@ import Wire
         }
     }
 
-    @Test func `any message of a source says that it is there`() async {
+    @Test func `a message without media also keeps a source alive`() async {
         let hub = LiveHub()
         let one = watcher()
         #expect(hub.start(one))
@@ -494,7 +494,7 @@ import Wire
         #expect(!found.contains("gone camera"))
     }
 
-    @Test func `every watcher gets a beat, whatever it watches`() async {
+    @Test func `every watcher gets a heartbeat`() async {
         let hub = LiveHub()
         let watchers = [watcher(), watcher(nil), watcher([])]
         for watcher in watchers { #expect(hub.start(watcher)) }

@@ -33,7 +33,7 @@ import Testing
         #expect(memory.keptBytes == 0)
     }
 
-    @Test func `a stream without room forgets its media and ends`() async throws {
+    @Test func `a stream without memory releases its media and ends`() async throws {
         let hub = LiveHub()
         let stream = LiveStream(
             "camera", hub: hub, firstSequence: 100, memory: LiveStreamMemory(maximumBytes: 5_000))

@@ -189,7 +189,7 @@ import Wire
     }
 
     /// Agents send sound and pictures in messages of their own when they wait for nothing.
-    @Test func `sound that came in messages of its own is in the parts`() async throws {
+    @Test func `audio in separate messages is in the parts`() async throws {
         let hub = LiveHub()
         let stream = try await started(hub)
         defer { stream.stop() }
@@ -237,7 +237,7 @@ import Wire
         #expect(try samples(.audio, initialization, part).isEmpty)
     }
 
-    @Test func `another session has a playlist of its own, whose numbers go on`() async throws {
+    @Test func `a new session has a new playlist with continuous numbers`() async throws {
         let hub = LiveHub()
         let stream = try await started(hub)
         defer { stream.stop() }
@@ -284,7 +284,7 @@ import Wire
         #expect(one != nil && two != nil && one != two)
     }
 
-    @Test func `a source that was silent goes on behind a discontinuity`() async throws {
+    @Test func `a source that was silent continues after a discontinuity`() async throws {
         let hub = LiveHub()
         let stream = try await started(hub)
         defer { stream.stop() }
@@ -419,7 +419,7 @@ import Wire
     }
 
     /// Its creator may stop it before its task runs.
-    @Test func `a stream that is stopped before it begins watches nothing`() async throws {
+    @Test func `a stream that is stopped before it begins subscribes to nothing`() async throws {
         let hub = LiveHub()
         let stream = LiveStream("camera", hub: hub, firstSequence: 100)
         stream.stop()

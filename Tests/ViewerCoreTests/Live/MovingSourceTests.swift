@@ -34,7 +34,7 @@ import Wire
         }
     }
 
-    @Test func `a source that moves goes on with the whole group of the other collector`()
+    @Test func `a source that moves continues with a whole group of the other collector`()
         async throws
     {
         let hub = LiveHub()
@@ -104,9 +104,7 @@ import Wire
         #expect(player.flaws.isEmpty)
     }
 
-    @Test func `a collector that comes back with old pictures does not get the source`()
-        async throws
-    {
+    @Test func `a collector that returns with old pictures does not get the source`() async throws {
         let hub = LiveHub()
         _ = watched(hub)
         var (east, west) = (LiveCamera(), LiveCamera())
@@ -124,7 +122,7 @@ import Wire
     }
 
     @Test
-    func `with both collectors away the source is gone, and begins with the one that returns`()
+    func `a source of two silent collectors ends, and begins with the first to return`()
         async throws
     {
         let hub = LiveHub()

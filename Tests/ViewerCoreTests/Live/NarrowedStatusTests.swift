@@ -22,7 +22,7 @@ import Testing
         + #""stuckFiles":0,"busySeconds":0},"sources":[\#(source("door")),\#(source("stage"))],"#
         + #""omittedSources":333}"#
 
-    @Test func `the text is made once for all who may see the same sources`() {
+    @Test func `the text is made once for all accounts with the same sources`() {
         let made = CountedNarrowing()
         let status = NarrowedStatus("status") { json, rights in made.text(json, rights) }
         let first = status.text(for: Self.rights("door"))
@@ -65,7 +65,7 @@ import Testing
         #expect(NarrowedStatus.narrowed(#"{"version":"9"}"#, Self.rights("door")) == nil)
     }
 
-    @Test func `a preview is one of its source, where that may be seen`() throws {
+    @Test func `a preview is marked as one only if its source may be read`() throws {
         let json = Self.json.replacing(
             Self.source("stage"),
             with: "\(Self.source("door.preview")),\(Self.source("stage"))")
@@ -81,7 +81,7 @@ import Testing
         #expect(!other.contains("door"))
     }
 
-    @Test func `all listeners hear the same status, and each status anew`() async throws {
+    @Test func `all listeners share a status, and each status is narrowed anew`() async throws {
         let log = EventLog(first: 0)
         let one = try #require(log.listen(after: nil, for: .user("anna")))
         let other = try #require(log.listen(after: nil, for: .user("ben")))

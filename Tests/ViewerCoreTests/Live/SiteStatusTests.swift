@@ -88,7 +88,7 @@ import Trust
             narrowed.collectors?.allSatisfy { $0.sources == 0 && $0.bitsPerSecond == 0 } == true)
     }
 
-    @Test func `a collector whose feed is not heard has the state of its reports`() throws {
+    @Test func `a collector with a silent feed has the state of its reports`() throws {
         var status = SiteStatus()
         let all = [
             reported("a", session: "evening"), reported("b"), reported("c", isDraining: true),
@@ -150,7 +150,7 @@ import Trust
         #expect(places(status.view(now: 0) { _ in nil }) == ["door west away"])
     }
 
-    @Test func `drained, stopped, troubled and unreadable collectors are told apart`() {
+    @Test func `drained, stopped, troubled and unreadable collectors are distinguished`() {
         var status = SiteStatus()
         status.note(
             [
@@ -235,7 +235,7 @@ import Trust
         #expect(found.flaws == [])
     }
 
-    @Test func `feeds of other machines are heard with keys`() throws {
+    @Test func `feeds of other machines need keys`() throws {
         let key = try #require(Self.key)
         let publicKey = key.publicKey.text
         let found = feeds([

@@ -97,7 +97,7 @@ import Testing
         #expect(answer(250 * Self.step).sources.isEmpty)
     }
 
-    @Test func `stops by command are no gaps`() throws {
+    @Test func `stops by command are not counted as gaps`() throws {
         tell([Source(gaps: [("command", 3), ("restart", 2), ("overrun", 1)])], at: Self.step)
         #expect(try #require(answer(Self.step).sources.first).figures[.gaps] == [3])
     }

@@ -27,7 +27,7 @@ import Testing
         #expect(MetricLint.flaws(in: figures.text(version: "1", process: nil)) == [])
     }
 
-    @Test func `every number is there, with its labels`() throws {
+    @Test func `every metric is exported with its labels`() throws {
         let reading = try reading()
         let answers = reading.all("tributary_viewer_answers_total")
         #expect(answers.map(\.labels) == [["class": "2xx"], ["class": "4xx"]])
@@ -87,7 +87,7 @@ import Testing
         return Set(text.matches(of: /tributary_viewer_[a-z_]+/).map { String($0.output) })
     }
 
-    @Test func `a watcher that is too slow is counted, also when it is gone`() {
+    @Test func `skipped groups of a slow watcher are counted, also after its end`() {
         let hub = LiveHub()
         let watcher = LiveWatcher(sources: nil) { _ in true }
         let isStarted = hub.start(watcher)

@@ -136,7 +136,7 @@ import TestRecordings
         #expect(cache.readBytes == 0 && answers[0].status == .ok)
     }
 
-    @Test func `the cache is bounded, and what was not asked for longest leaves first`() throws {
+    @Test func `the cache is bounded, and the least recently used movie is evicted`() throws {
         let session = try WrittenSession { _ in 0 }
         let movie = try movie(session)
         try #require(movie.memoryBytes > 1_000)
@@ -221,7 +221,7 @@ import TestRecordings
         #expect(cache.picture(key(1))?.atNanoseconds == 1)
     }
 
-    @Test func `the cache is bounded, and what was not asked for longest leaves first`() {
+    @Test func `the cache is bounded, and the least recently used picture is evicted`() {
         let cache = PictureCache()
         let size = 4 << 20
         let bytes = picture(0, sizeBytes: size).bytes

@@ -407,7 +407,7 @@ private struct Stage {
         #expect(hub.watcherCount == 0)
     }
 
-    @Test func `a name without media costs nothing once its clients are gone`() async throws {
+    @Test func `a source without media is removed when its clients have ended`() async throws {
         let lookups = (0..<600).map { number in
             Task { [sources] in await sources.lookUp("x\(number)") }
         }

@@ -81,7 +81,7 @@ struct `A connection over TLS` {
         try scene.end()
     }
 
-    @Test func `makes room for the next one, the longest silent first`() throws {
+    @Test func `displaces the connection that is silent for longest`() throws {
         let scene = TransportScene()
         var silent: [EmbeddedChannel] = []
         for _ in 0..<3 {

@@ -158,7 +158,7 @@ private final class ExtentConnection: Sendable {
         #expect(received.bytes[...] == pattern(77..<600_000))
     }
 
-    @Test func `a part is the bytes that were asked for, and says which they are`() async throws {
+    @Test func `a range response has the requested bytes, and states which`() async throws {
         let response = answer([.range: "bytes=1000-299999", .ifRange: "\"abc\""])
         #expect(response.status.code == 206)
         #expect(response.headers[.contentLength] == "299000")
@@ -190,7 +190,7 @@ private final class ExtentConnection: Sendable {
             answer(lifetimeSeconds: 60).headers[.cacheControl] == "private, max-age=60, immutable")
     }
 
-    @Test func `the head of an answer says its length and has no body`() async throws {
+    @Test func `HEAD has the length and no body`() async throws {
         let response = answer(method: .head)
         #expect(response.status.code == 200 && response.headers[.contentLength] == "600000")
         let received = try await body(response)

@@ -45,8 +45,7 @@ import Testing
         #expect(database.looks == 2)
     }
 
-    @Test func `a database that is away is asked again, and its error names nothing`() async throws
-    {
+    @Test func `an unreachable database is asked again, and its error has no name`() async throws {
         let cache = OverviewCache { [database] in try database.overview() }
         database.setAway(true)
         await #expect {

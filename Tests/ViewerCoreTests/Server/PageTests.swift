@@ -22,7 +22,7 @@ import Testing
     }
 
     /// It works where there is no other host.
-    @Test func `no file names another host, and scripts import what is there`() throws {
+    @Test func `no file names another host, and all imports exist`() throws {
         for (name, file) in PageFile.all {
             let text = String(decoding: file.bytes, as: UTF8.self)
             for match in text.matches(of: /https?:\/\/([a-z0-9.]+)/) {
@@ -92,7 +92,7 @@ import Testing
         ("/metrics", false), ("/sessionsx", false), ("/embed/stage", true),
         ("/api/v1/live", false),
     ])
-    func `the page needs no log-in, and nothing else is opened with it`(
+    func `the page is public, and other paths are not`(
         path: String, isOpen: Bool
     ) {
         #expect(PageAPI.isOpen(path) == isOpen)

@@ -68,7 +68,7 @@ private final class SignsOfLife: Sendable {
         #expect(progress.stalled() == nil)
     }
 
-    @Test func `one event loop of two that hangs stops the signs of life`() async throws {
+    @Test func `one hanging event loop of two is a stall`() async throws {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 2)
         let loops = Array(group.makeIterator())
         let parts = zip(["first", "second"], loops).map { name, loop in
@@ -80,9 +80,7 @@ private final class SignsOfLife: Sendable {
         try await group.shutdownGracefully()
     }
 
-    @Test func `reading threads that are all blocked stop the signs of life, and one does not`()
-        async throws
-    {
+    @Test func `a stall of all reading threads is detected, and not of one alone`() async throws {
         let threads = ReadingThreads(count: 2, most: 2)
         let one = block { threads.submit($0) }
         let progress = ServerProgress(

@@ -67,7 +67,7 @@ struct `Work with several callers` {
         #expect(number == 1 && work.begun == 1)
     }
 
-    @Test func `fails for all who wait`() async throws {
+    @Test func `fails for all waiting callers`() async throws {
         let flight = SingleFlight<Int>()
         let gate = LiveEvent()
         let callers = (0..<3).map { _ in

@@ -59,9 +59,7 @@ import Testing
     }
 
     /// A cache that confused the two would send unreadable bytes.
-    @Test func `each representation has a tag of its own, and the answer says that there are two`()
-        async throws
-    {
+    @Test func `each representation has its own entity tag, and Vary is set`() async throws {
         let plain = answer([:])
         let compressed = answer([.acceptEncoding: "gzip"])
         let tag = try #require(compressed.headers[.eTag])

@@ -79,7 +79,7 @@ import TestStores
         }
     }
 
-    @Test func `a redirect keeps the method, and nobody keeps the redirect`() {
+    @Test func `a redirect keeps the method and is not cached`() {
         let response = PlaylistAPI.redirect(to: "https://store.test/a?X-Amz-Signature=1")
         #expect(response.status.code == 307)
         #expect(response.headers[.location] == "https://store.test/a?X-Amz-Signature=1")

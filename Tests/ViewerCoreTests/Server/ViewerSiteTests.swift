@@ -99,7 +99,7 @@ private final class BlockedWork: Sendable {
     }
 
     @Test(.timeLimit(.minutes(1)))
-    func `an account with too many heavy requests is refused, and told why`() async throws {
+    func `an account with too many heavy requests is refused with the reason`() async throws {
         let site = ViewerSite(
             archive: ArchiveReference(directory: SmallArchive().layout.root),
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
@@ -122,7 +122,8 @@ private final class BlockedWork: Sendable {
         try await site.threads.stop()
     }
 
-    @Test func `a session of other people's sources is like one that is not there`() throws {
+    @Test func `a session without readable sources is answered as one that does not exist`() throws
+    {
         let archive = SmallArchive()
         try archive.addSession("one", segments: 1)
         let library = try RecordingLibrary(readingOnly: archive.layout.root) { _ in }
@@ -139,7 +140,7 @@ private final class BlockedWork: Sendable {
         }
     }
 
-    @Test func `a named source of other people is like one that is not there`() throws {
+    @Test func `a source without a right is answered as one that does not exist`() throws {
         let archive = SmallArchive()
         try archive.addSession("one", segments: 1)
         try FileSystem.makeDirectories(archive.layout.source("one", "door"))

@@ -18,7 +18,7 @@ import Testing
         "https://[]", "https://[a]", "https://[::1]a", "https://a]", "https://*.example",
         "https://ä.example", "https://a?b", "https://a@b",
     ])
-    func `other text is none`(text: String) {
+    func `other text is refused`(text: String) {
         #expect(WebOrigin(text) == nil)
     }
 }
