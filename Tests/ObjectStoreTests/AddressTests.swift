@@ -39,7 +39,7 @@ import Testing
         #expect(flaw(text) == expected)
     }
 
-    @Test func `Amazon's buckets have hosts of their own, others a path`() throws {
+    @Test func `Amazon's buckets have their own hosts, others a path`() throws {
         let amazon = try S3Address("s3://tributary/x", region: "eu-central-1").target
         #expect(
             amazon

@@ -101,7 +101,7 @@ extension StoreRequest {
         #expect(request.header("authorization")?.contains("SignedHeaders=\(names),") == true)
     }
 
-    @Test func `a store that tells the digest that it has computed needs no other one`() throws {
+    @Test func `a store that returns its digest gets no other digest`() throws {
         let bytes = Array("Welcome to Amazon S3.".utf8)
         let told = ["etag": "t", "x-amz-checksum-sha256": digest(bytes).base64]
         let transport = WrittenTransport([
@@ -162,7 +162,7 @@ extension StoreRequest {
                 == true)
     }
 
-    @Test func `a condition says what its failure means`() throws {
+    @Test func `a failed condition has its own kind of error`() throws {
         let error = try failure([.error(412, "PreconditionFailed")]) {
             bucket throws(ObjectStoreError) in
             _ = try bucket.put([], at: "a", digest: digest([]), condition: .tag("t"))
@@ -202,7 +202,7 @@ extension StoreRequest {
     }
 
     @Test(arguments: ["\"x-2\"", "x-2", ""])
-    func `a finished upload has a tag, whatever the answer says`(_ told: String) throws {
+    func `a completed upload has a tag, whatever the response contains`(_ told: String) throws {
         let transport = WrittenTransport([
             .answer(
                 200, [:],
@@ -312,7 +312,7 @@ extension StoreRequest {
         #expect(torn?.kind == .unreachable)
     }
 
-    @Test func `an upload's parts come in pages, and it may be gone`() throws {
+    @Test func `an upload's parts are listed in pages, and an absent upload has none`() throws {
         func page(_ number: Int, _ next: Int?) -> Result<StoreAnswer, TransportFailure> {
             .answer(
                 200, [:],
@@ -359,12 +359,12 @@ extension StoreRequest {
     }
 
     @Test(arguments: ["", "a//b", "../a", "a/./b", String(repeating: "a", count: 1_100)])
-    func `keys that change on their way are refused`(_ key: String) throws {
+    func `keys that would change in a URL are refused`(_ key: String) throws {
         let error = try failure([]) { bucket throws(ObjectStoreError) in try bucket.delete(key) }
         #expect(error?.kind == .refused)
     }
 
-    @Test func `an address for anybody has no headers to send`() throws {
+    @Test func `a presigned URL signs only the host header`() throws {
         let bucket = try bucket(WrittenTransport([]))
         let address = try bucket.presignedAddress(
             of: "s/a.mp4", validSeconds: 60, contentType: "video/mp4")

@@ -30,14 +30,14 @@ import Testing
         return nil
     }
 
-    @Test func `a store that takes nothing, or a byte a second, is given up after half a minute`() {
+    @Test func `a store that reads nothing, or a byte a second, is given up after 30 seconds`() {
         let pace = pace(bodyBytes: 1_000_000)
         #expect(end(pace, sent: { _ in 0 }, received: { _ in 0 }) == 30)
         #expect(end(pace, sent: { $0 }, received: { _ in 0 }) == 30)
         #expect(end(pace, sent: { min(500_000, $0 * 100_000) }, received: { _ in 0 }) == 60)
     }
 
-    @Test func `a store that is slow but gets on has until the deadline`() {
+    @Test func `a slow store that advances has until the deadline`() {
         let pace = pace(bodyBytes: 1_000_000)
         #expect(end(pace, sent: { min(999_999, $0 * 1_500) }, received: { _ in 0 }) == 600)
         #expect(end(self.pace(), sent: { _ in 0 }, received: { $0 * 2_000 }) == 600)

@@ -73,7 +73,7 @@ import Testing
                 == expected("host;x-amz-content-sha256;x-amz-date", signature))
     }
 
-    @Test func `an address that anybody may get is signed as published`() {
+    @Test func `the signature of a presigned URL equals Amazon's published example`() {
         let query = signer.presignedQuery(
             method: "GET", host: Self.host, path: "/test.txt", query: [], validSeconds: 86_400,
             at: time)

@@ -173,7 +173,7 @@ import Threads
         #expect(!requests.contains { $0.contains("\r\nAccept:") || $0.contains("\r\nExpect:") })
     }
 
-    @Test func `a shutdown ends what waits for an answer, and what comes later`() throws {
+    @Test func `a shutdown ends requests in progress and later ones`() throws {
         let server = try ScriptedServer([.silence])
         let shutdown = Shutdown()
         let bucket = try bucket(server, shutdown: shutdown)

@@ -87,7 +87,7 @@ import Threads
         ("204 No Content", .refused, "no viewer does"),
         ("418 I'm a teapot", .refused, "no viewer does"),
     ])
-    func `a refusal says what was wrong and what to do`(
+    func `a refusal has its reason and a remedy`(
         status: String, kind: ObjectStoreError.Kind, words: String
     ) throws {
         let server = try ScriptedServer([])
@@ -205,7 +205,7 @@ import Threads
     private static let mark = ViewerMark(
         id: "0123456789abcdef", atNanoseconds: 1_500_000_001, text: "goal", source: nil)
 
-    @Test func `marks are set and removed with a code of their own`() throws {
+    @Test func `marks are set and removed with the code for marks`() throws {
         let made = #"{"id":"0123456789abcdef","atSeconds":1.500000001,"text":"goal"}"#
         let server = try ScriptedServer([
             .send(Self.answer("201 Created", made)), .send(Self.answer("201 Created", made)),
@@ -235,8 +235,7 @@ import Threads
         for request in lines { #expect(request.contains("Authorization: Bearer \(code)")) }
     }
 
-    @Test func `labels are changed with a code of their own, and only those that are given`() throws
-    {
+    @Test func `only the given labels are changed, with the code for editing`() throws {
         let server = try ScriptedServer([.send("HTTP/1.1 204 No Content\r\n\r\n")])
         try bucket(server).edit(ViewerEdit(name: "", isProtected: true), of: "s")
         let secret = try #require(Self.secret)

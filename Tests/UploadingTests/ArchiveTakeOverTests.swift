@@ -124,7 +124,7 @@ import Testing
         }
     }
 
-    @Test func `proofs say what was in the store before the sessions that are read`() throws {
+    @Test func `proofs state records of the store from before the sessions that are read`() throws {
         let scene = UploadScene()
         try scene.archive.addSession("s", segments: 1, state: .recording)
         let segment = try #require(try scene.segments("s").first)

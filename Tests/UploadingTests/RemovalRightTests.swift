@@ -74,7 +74,7 @@ import Testing
         #expect(!FileSystem.exists(scene.layout.segment(segment)))
     }
 
-    @Test func `a session that was removed here leaves the store when the right is there`() throws {
+    @Test func `a postponed removal is tried again after five seconds`() throws {
         var queue = UploadQueue(random: { 1 })
         queue.add(.forgetSession("s"), now: 0)
         #expect(queue.take(now: 0) == .forgetSession("s"))

@@ -59,7 +59,7 @@ import Testing
         #expect(try SessionVerifier.verify("s", in: layout).isIntact)
     }
 
-    @Test func `without media, a new server knows what is recorded`() throws {
+    @Test func `without media, a new server has the session's catalog entry`() throws {
         let (scene, _) = try moved()
         let directory = TemporaryDirectory()
         let layout = ArchiveLayout(root: directory.path)
@@ -118,7 +118,7 @@ import Testing
         #expect(kept.segments == 0 && kept.problems.count == 1)
     }
 
-    @Test func `a store that does not answer any more leaves what was done, and says what was not`()
+    @Test func `when the store stops answering, finished work is kept and the rest reported`()
         throws
     {
         let (scene, files) = try moved()

@@ -72,8 +72,7 @@ import Testing
         }
     }
 
-    @Test func `a session that is waiting to be removed from the store does not come back`() throws
-    {
+    @Test func `a session that is to be removed from the store is not taken over`() throws {
         let scene = try recorded(segments: 1)
         try scene.archive.addSession("t", segments: 1)
         scene.live()
@@ -85,7 +84,7 @@ import Testing
         #expect(try layout.sessionNames() == ["s"])
     }
 
-    @Test func `the newest session goes on, whatever folders without a session are behind it`()
+    @Test func `the newest session continues, even if folders without a session follow it`()
         throws
     {
         for isThere in [false, true] {
@@ -121,7 +120,7 @@ import Testing
         }
     }
 
-    @Test func `a proof with more records than its object has bytes is not believed`() throws {
+    @Test func `a proof with more records than its object has bytes is left out`() throws {
         let scene = try recorded(segments: 2)
         let segments = try scene.segments("s")
         try change(segments[1], in: scene) { $0.records[0].ranges = [[11, 1 << 40]] }

@@ -17,7 +17,7 @@ import Testing
     ]
 
     @Test(arguments: transient)
-    func `one fault at any request costs nothing but time`(_ fault: SimulatedBucket.Fault) throws {
+    func `one fault at any request only delays the upload`(_ fault: SimulatedBucket.Fault) throws {
         for number in 1...40 {
             let scene = UploadScene(seed: UInt64(number))
             try scene.archive.addSession("s", segments: 2)
@@ -31,7 +31,7 @@ import Testing
         }
     }
 
-    @Test func `with faults and kills at random, nothing is lost, made twice or removed unproven`()
+    @Test func `with random faults and kills, nothing is lost, repeated or removed unproven`()
         throws
     {
         for seed in UInt64(1)...60 {
@@ -62,8 +62,7 @@ import Testing
         }
     }
 
-    @Test func `parts that are on their way together are not lost or made twice by faults`() throws
-    {
+    @Test func `parallel parts are neither lost nor repeated at faults`() throws {
         for seed in UInt64(1)...30 {
             var random = SeededGenerator(seed: seed)
             let scene = UploadScene(
@@ -95,7 +94,7 @@ import Testing
         }
     }
 
-    @Test func `a part that takes long holds up none that is beside it`() throws {
+    @Test func `a slow part does not delay parallel ones`() throws {
         // Part 2 arrives when part 4 has set out, which is when part 1 has arrived.
         let fourth = DispatchSemaphore(value: 0)
         let isHeldUp = Mutex(false)
@@ -116,7 +115,7 @@ import Testing
     @Test(arguments: [
         SimulatedBucket.Fault.serverError, .cut, .full, .denied, .clock, .bucketGone,
     ])
-    func `a store that is away is said once, and again when it is back`(
+    func `an unreachable store is logged once, and again when it is back`(
         _ fault: SimulatedBucket.Fault
     ) throws {
         let scene = UploadScene()

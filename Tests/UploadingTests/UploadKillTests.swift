@@ -35,7 +35,7 @@ import Testing
     }
 
     @Test(arguments: [UploadScene.partBytes, 1 << 20])
-    func `an upload that was killed before any step is completed, and nothing is made twice`(
+    func `an upload is completed after a kill before any step, without repetition`(
         _ partBytes: Int64
     ) throws {
         var seen: Set<UploadStep> = []
@@ -78,7 +78,7 @@ import Testing
         }
     }
 
-    @Test func `a local copy is gone only when the store has it, wherever the program was killed`()
+    @Test func `a local copy is removed only if the store has it, at a kill before any step`()
         throws
     {
         for isUploaded in [false, true] {
@@ -107,7 +107,7 @@ import Testing
         }
     }
 
-    @Test func `after evictions, the archive still knows what it has`() throws {
+    @Test func `the archive knows its segments after evictions`() throws {
         let scene = try scene()
         scene.live()
         let before = try CatalogEntry("s", in: scene.layout)

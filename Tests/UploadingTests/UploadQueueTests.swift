@@ -159,7 +159,7 @@ import Testing
         #expect(!queue.hasRoom)
     }
 
-    @Test func `documents are gathered for a moment, once their session is known`() throws {
+    @Test func `documents are delayed for a moment, once their session is known`() throws {
         var queue = begun()
         queue.add(.documents(session: "s"), now: 0)
         #expect(queue.take(now: 0) == nil)

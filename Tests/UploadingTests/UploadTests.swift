@@ -26,7 +26,7 @@ import Testing
         #expect(scene.lines.isEmpty)
     }
 
-    @Test func `no more than one part is sent at once, however large the segment is`() throws {
+    @Test func `a large segment is sent in parts, one at a time`() throws {
         let scene = UploadScene()
         try scene.archive.addSession("s", segments: 1)
         let segment = try #require(try scene.segments("s").first)
@@ -47,7 +47,7 @@ import Testing
         #expect(scene.bucket.sentParts == 0)
     }
 
-    @Test func `a second look asks the store for nothing`() throws {
+    @Test func `a repeated run sends no request`() throws {
         let scene = UploadScene()
         try scene.archive.addSession("s", segments: 2)
         scene.live()
@@ -214,8 +214,7 @@ import Testing
         #expect(none.claim(1 << 30, now: 0) == 0 && none.claim(1 << 30, now: 0) == 0)
     }
 
-    @Test func `pauses grow to their longest, and are never less than half of what they could be`()
-    {
+    @Test func `pauses grow to their maximum, and are at least half of it`() {
         let pauses = (1...30).map { Backoff.store.pause(after: $0, draw: 0) }
         #expect(pauses == pauses.sorted() && pauses.first == 500_000_000)
         #expect(pauses.last == Backoff.store.longest / 2)
