@@ -40,7 +40,7 @@ import Testing
     ]
 
     @Test(arguments: lists.keys.sorted())
-    func `a list of other files is refused whatever it is called`(_ kind: String) throws {
+    func `a playlist or list of files is refused under any file name`(_ kind: String) throws {
         let media = try MediaFiles()
         let secret = try media.make("secret.ts", "\(MediaFiles.inputs) \(MediaFiles.h264)")
         for name in ["holiday.mp4", "holiday.mkv", "holiday.ts", "holiday.m3u8"] {

@@ -47,7 +47,7 @@ import Testing
         #expect(try StreamAddress(parsing: other).canonical != canonical)
     }
 
-    @Test func `a file's URL is its first word, after empty lines and a byte order mark`() {
+    @Test func `a file's URL is its first word, after empty lines or a byte order mark`() {
         let bytes = Array("\u{FEFF}\n \r\nudp://h:1 x\n".utf8)
         #expect(StreamAddress.text(inFile: bytes) == "udp://h:1")
         #expect(StreamAddress.text(inFile: [0xEF, 0xBB, 0xBF]) == nil)

@@ -104,7 +104,7 @@ import Testing
         #expect(samples.count == 95)
     }
 
-    @Test func `a hole is filled with silence, and what follows keeps its time`() throws {
+    @Test func `a gap is filled with silence, and later audio keeps its time`() throws {
         var encoder = try AudioEncoder(AudioEncoderSettings(sampleRate: 48_000, channels: 1))
         var samples: [EncodedSample] = []
         for start in [0, 1_500_000_000] as [Int64] {

@@ -49,7 +49,7 @@ import Testing
     }
 
     @Test(arguments: [2, 4])
-    func `NAL units come out bit for bit whatever the size of their lengths`(
+    func `NAL units are copied unchanged at any length size`(
         lengthSize: Int
     ) throws {
         let (format, samples) = try encoded(size)
@@ -112,7 +112,7 @@ import Testing
         }
     }
 
-    @Test func `a length past the packet's end is damage that is said`() throws {
+    @Test func `a length past the packet's end is an error`() throws {
         let (format, samples) = try encoded(size, count: 1)
         var copier = try VideoCopier(SampleReader.track(format))
         var data = samples[0].data
@@ -232,7 +232,7 @@ import Testing
         #expect(outputs[15].sample?.data == H265Stream.accessUnit(packets[15]))
     }
 
-    @Test func `a set of H.265 that is replaced and comes back stays in the samples`() throws {
+    @Test func `an H.265 parameter set that alternates stays in the samples`() throws {
         let own = H265Stream.pictureSet
         let other = Array(own.dropLast() + [0x41, 0x80])
         var packets = H265Stream.pictures.map { [$0] }

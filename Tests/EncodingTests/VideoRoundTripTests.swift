@@ -60,7 +60,7 @@ import Testing
     }
 
     @Test(arguments: [(0, VideoTune.zeroLatency), (0, .none), (3, .none)])
-    func `every picture's code comes back with the exact time it was captured at`(
+    func `every picture decodes with its code and its exact capture time`(
         bFrames: Int, tune: VideoTune
     ) throws {
         let times = regular(90)
@@ -86,7 +86,7 @@ import Testing
         #expect(pictures.map { $0.code?.captureNanoseconds } == times.map { UInt64($0) })
     }
 
-    @Test func `times between two microseconds come back to the nanosecond`() throws {
+    @Test func `times between microseconds are kept to the nanosecond`() throws {
         let times = (0..<40 as Range<Int64>).map { (number: Int64) -> Int64 in
             1_000_000_007 + number * 33_333_001 + number % 7 * 1013
         }

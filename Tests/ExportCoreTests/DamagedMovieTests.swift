@@ -61,7 +61,7 @@ struct DamagedMovieTests {
         #expect(!report.isIntact)
     }
 
-    @Test func `zeros at the end of a fragmented file are noted, and are no damage`() throws {
+    @Test func `zeros at the end of a fragmented file are noted, not damage`() throws {
         let media = try MediaFiles()
         let bytes = try Self.fragmented(media)
         let path = try OddContainerTests.write(
@@ -88,7 +88,7 @@ struct DamagedMovieTests {
         #expect(!FileVerifier.verify(damaged).report.isIntact)
     }
 
-    @Test func `one fragment for each sample is no damage`() throws {
+    @Test func `one fragment per sample is not damage`() throws {
         let media = try MediaFiles()
         let path = try media.make(
             "each.mp4", "\(OddContainerTests.clip) -movflags frag_every_frame+empty_moov")
@@ -118,7 +118,7 @@ struct DamagedMovieTests {
         return try #require(movie.track(.video)).samples
     }
 
-    @Test func `pictures of no bytes are left out, and are no damage`() throws {
+    @Test func `empty pictures are left out, and are not damage`() throws {
         let media = try MediaFiles()
         let clip = try media.make(
             "clip.mp4",
@@ -159,7 +159,7 @@ struct DamagedMovieTests {
         #expect(text.contains("its h264 is damaged at 4 s"), "\(text)")
     }
 
-    @Test func `PCM, whose samples are joined, is no damage`() throws {
+    @Test func `PCM, whose samples are joined, is not damage`() throws {
         let media = try MediaFiles()
         let path = try media.make(
             "pcm.mov",
@@ -168,7 +168,7 @@ struct DamagedMovieTests {
         #expect(copy.packets > 60 && copy.hidden == 0)
     }
 
-    @Test func `bytes behind the index of all fragments are no damage`() throws {
+    @Test func `bytes after the index of fragments are not damage`() throws {
         let media = try MediaFiles()
         let bytes = try Self.fragmented(media) + [UInt8](repeating: 0xA5, count: 300)
         let path = try OddContainerTests.write(bytes, "more.mp4", in: media)
@@ -177,7 +177,7 @@ struct DamagedMovieTests {
         #expect(FileVerifier.verify(path).report.isIntact)
     }
 
-    @Test func `a description that is repeated before each fragment is no second movie`() throws {
+    @Test func `a repeated description before each fragment is not a second movie`() throws {
         let media = try MediaFiles()
         let bytes = try Self.fragmented(media)
         let starts = Self.offsets(of: "moof", in: bytes).map { $0 - 4 }

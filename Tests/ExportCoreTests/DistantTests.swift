@@ -13,9 +13,7 @@ import TestRecordings
 /// Own recordings of more than four gigabytes.
 @Suite(.enabled(if: MediaFiles.canBeMade, "ffmpeg makes the media")) struct DistantTests {
     @Test
-    func `media behind the fourth gigabyte are finished, verified and taken out as others are`()
-        throws
-    {
+    func `media after the fourth gigabyte are finished, verified and extracted`() throws {
         let archive = try ImportedArchive()
         func extract(_ session: RecordedSession, _ name: String, _ kind: TrackKind) throws -> Data {
             let path = archive.path(name)

@@ -90,7 +90,7 @@ import TestMedia
     }
 
     @Test(arguments: Edit.allCases)
-    func `a recording shows what the file showed, when it showed it`(_ edit: Edit) throws {
+    func `a recording shows the file's pictures at the same times`(_ edit: Edit) throws {
         let path = try make(edit)
         let (session, _) = try bring([path])
         let source = try #require(session.sources.first)
@@ -159,7 +159,7 @@ import TestMedia
         String(line.split(separator: " ").last ?? "")
     }
 
-    @Test func `an edit list that changes the speed is refused in a line`() throws {
+    @Test func `an edit list that changes the speed is refused`() throws {
         let path = try make(.none)
         // Half as fast.
         try Self.change(path, "elst", at: 16, to: [0, 0, 0x80, 0])
@@ -217,7 +217,7 @@ import TestMedia
         }
     }
 
-    @Test func `pictures that nobody can decode are refused in a line`() throws {
+    @Test func `pictures without decodable parameter sets are refused`() throws {
         let path = try makeInBand("avc1")
         // The first parameter set becomes an unknown one.
         var data = try Data(contentsOf: URL(filePath: path))

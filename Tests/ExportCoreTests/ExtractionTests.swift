@@ -106,7 +106,7 @@ import TestMedia
 
     /// As at every end of a growing file, sound is ahead of the next picture.
     @Test(arguments: [5.99, 6.02, 6.4])
-    func `while sound goes on, the last picture is shown`(_ time: Double) throws {
+    func `the last picture is returned while audio continues`(_ time: Double) throws {
         let clip = ImportedArchive.clip.replacing("s=48000:d=6 ", with: "s=48000:d=6.5 ")
         let archive = try ImportedArchive(["stage.mp4": clip])
         let picture = try PictureExtraction.jpeg(archive.range(from: time), maximumWidth: 64)

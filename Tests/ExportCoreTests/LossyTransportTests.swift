@@ -117,7 +117,7 @@ struct LossyTransportTests {
         #expect(imported.pictures > 0)
     }
 
-    @Test func `joined streams and null packets are no loss`() throws {
+    @Test func `joined streams and null packets are not a loss`() throws {
         let media = try MediaFiles()
         let first = try Self.stream(media, "a.ts")
         let null: [UInt8] =
@@ -144,7 +144,7 @@ struct LossyTransportTests {
         #expect(imported.pictures == 40)
     }
 
-    @Test func `a packet that is sent twice is no damage`() throws {
+    @Test func `a repeated packet is not damage`() throws {
         let media = try MediaFiles()
         let packets = Self.packets(try Self.stream(media, "a.ts"))
         let video = packets.indices.filter { Self.pid(packets[$0]) == 0x100 }

@@ -124,7 +124,7 @@ struct OddContainerTests {
     // MARK: Tracks that change
 
     @Test(arguments: ["", "-mpegts_pmt_start_pid 0x1050"])
-    func `tracks go on where another program table moves them`(_ table: String) throws {
+    func `tracks continue where a new program map moves them`(_ table: String) throws {
         let media = try MediaFiles()
         let words = "\(Self.clip) -f mpegts"
         let first = try Self.read(try media.make("a.ts", words))
@@ -190,7 +190,7 @@ struct OddContainerTests {
         // The clock is set back behind a keyframe: for some pictures, or for good.
         "if(gte(N\\,26)*lt(N\\,29)\\,PTS-0.05/TB\\,PTS)", "if(gte(N\\,26)\\,PTS-0.05/TB\\,PTS)",
     ])
-    func `pictures decode whatever their times`(_ times: String) throws {
+    func `pictures decode at any presentation times`(_ times: String) throws {
         let media = try MediaFiles()
         let clip = try media.make("clip.mp4", ImportedArchive.clip)
         let path = try media.make("odd.mkv", "-i \(clip) -c copy -bsf:v setts=pts=\(times)")
@@ -245,7 +245,7 @@ struct OddContainerTests {
                 == ["the colour description of stream 0"])
     }
 
-    @Test func `a rotation that a container cannot hold is said to be lost`() throws {
+    @Test func `a rotation that a container cannot hold is reported as lost`() throws {
         let media = try MediaFiles()
         let plain = try media.make("clip.mp4", Self.clip)
         let path = try media.make("turned.mp4", "-i \(plain) -c copy -metadata:s:v:0 rotate=90")

@@ -50,7 +50,7 @@ struct OrientationTests {
         return (pixels[20 * width + 20], pixels[20 * width + width - 20])
     }
 
-    @Test func `a file that is turned is imported and exported with what it says`() throws {
+    @Test func `a rotated file is imported and exported with its rotation`() throws {
         let (archive, session) = try Self.turned()
         let range = try Self.range(session)
         let path = archive.path("copy.mov")
@@ -65,7 +65,7 @@ struct OrientationTests {
         #expect(raw.left > 200 && raw.right < 40, "\(raw)")
     }
 
-    @Test func `pictures that are encoded anew are turned themselves`() throws {
+    @Test func `transcoded pictures are rotated themselves`() throws {
         let (archive, session) = try Self.turned()
         let path = archive.path("new.mkv")
         _ = try TranscodeExport(

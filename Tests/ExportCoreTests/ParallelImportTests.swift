@@ -11,7 +11,7 @@ struct ParallelImportTests {
         "-f lavfi -i testsrc2=s=320x180:r=25:d=1 \(MediaFiles.h264) "
         + "-metadata creation_time=2026-01-01T00:00:00Z"
 
-    @Test func `files of one creation time become sessions of their own`() async throws {
+    @Test func `files of one creation time become separate sessions`() async throws {
         let media = try MediaFiles()
         let path = try media.make("clip.mp4", Self.words)
         let root = media.directory.appending(path: "recordings").path

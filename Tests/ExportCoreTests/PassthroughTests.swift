@@ -59,7 +59,9 @@ import TestMedia
     }
 
     @Test(arguments: [false, true], [false, true])
-    func `an export verifies as what it is`(isQuickTime: Bool, isFastStart: Bool) throws {
+    func `an export verifies as an export, and damage in it is found`(
+        isQuickTime: Bool, isFastStart: Bool
+    ) throws {
         let archive = try ImportedArchive()
         let name = isQuickTime ? "out.mov" : "out.mp4"
         try archive.export(try archive.range(), to: name) { options in
@@ -78,7 +80,7 @@ import TestMedia
         #expect(!FileVerifier.verify(archive.path(name)).report.isIntact)
     }
 
-    @Test func `a recording whose beginning is damaged is not taken for an export`() throws {
+    @Test func `a recording with a damaged beginning is not verified as an export`() throws {
         let archive = try ImportedArchive()
         let path = try #require(archive.session.source("stage")?.files.first?.path)
         var bytes = try Data(contentsOf: URL(filePath: path))
@@ -194,7 +196,7 @@ import TestMedia
         #expect(abs(lengths[0] - lengths[1] - 3_000_000_000) < 50_000_000)
     }
 
-    @Test func `a gap at an edge of what is wanted is closed as far as it is wanted`() throws {
+    @Test func `a gap at an edge of the range is closed within the range`() throws {
         let archive = try ImportedArchive([
             "gap.mkv":
                 "-f lavfi -i testsrc2=s=320x180:r=25:d=6,select=lt(t\\,2)+gte(t\\,5) -vsync vfr "
@@ -217,7 +219,7 @@ import TestMedia
         }
     }
 
-    @Test func `cancelled work leaves nothing behind`() throws {
+    @Test func `cancelled work leaves no file`() throws {
         let archive = try ImportedArchive()
         let before = try FileManager.default.contentsOfDirectory(
             atPath: archive.media.directory.path)

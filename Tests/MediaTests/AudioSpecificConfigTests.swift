@@ -87,7 +87,7 @@ struct AudioSpecificConfigTests {
     }
 
     @Test
-    func `no bytes whatever trap the reader`() {
+    func `no bytes trap the reader`() {
         var random = SplitMix(state: 11)
         for _ in 0..<50_000 {
             let bytes = (0..<Int.random(in: 0...24, using: &random)).map { _ in

@@ -240,7 +240,7 @@ struct H265PictureTests {
         #expect(orders.indices.filter { orders[$0].beginsSequence } == [0])
     }
 
-    @Test func `counts wrap, and go on over a CRA picture`() throws {
+    @Test func `counts wrap, and continue over a CRA picture`() throws {
         let record = try VideoFormat(.h265, parsing: H265Stream.sets).record()
         var counter = try PictureOrderCounter(.h265, configuration: record)
         // Fourteen times the stream from its first CRA on, as if it went on: 8 bits of count wrap at 256.

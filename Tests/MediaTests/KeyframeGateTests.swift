@@ -32,7 +32,7 @@ import Testing
         #expect(passed == [false, true])
     }
 
-    @Test func `several drops before a keyframe are one`() {
+    @Test func `several drops before a keyframe are counted as one`() {
         var gate = KeyframeGate()
         var news = [gate.skip(), gate.skip()]
         _ = gate.admits(beginsDecodable: true)

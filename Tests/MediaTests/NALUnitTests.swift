@@ -94,7 +94,7 @@ struct AnnexBTests {
     }
 
     @Test
-    func `bytes that are no byte stream are refused`() {
+    func `bytes other than a byte stream are refused`() {
         #expect(throws: BitstreamError.noStartCode(offset: 1)) {
             try AnnexB.nalUnits(in: ([0, 9, 0, 0, 1, 0x41] as [UInt8]).span)
         }

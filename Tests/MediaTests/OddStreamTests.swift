@@ -38,7 +38,7 @@ struct OddStreamTests {
     }
 
     @Test(arguments: OddStream.all)
-    func `access points are what the bitstream says`(_ stream: OddStream) throws {
+    func `access points follow from the bitstream`(_ stream: OddStream) throws {
         var start = DecodingStart()
         let flags = try units(stream).map { start.flags(of: $0.picture) }
         let recorded = flags.compactMap(\.self)
@@ -54,7 +54,7 @@ struct OddStreamTests {
         #expect(units.allSatisfy { $0.nalUnits.count == 2 })
     }
 
-    @Test func `a slice without its sets is told apart by its place`() throws {
+    @Test func `slices without their sets are grouped by their first macroblock`() throws {
         let sequence = H264Writer.Sequence()
         let slices = (0..<3 as Range<UInt32>).map {
             H264Writer.Picture(.intra, number: $0, order: 2 * $0, pictureSet: 9)

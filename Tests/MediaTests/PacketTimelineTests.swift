@@ -52,7 +52,7 @@ import Testing
     }
 
     @Test(arguments: [0, 1000 * second, -2 * second, 3600 * second])
-    func `joined streams keep their durations whatever their clocks say`(jump: Int64) throws {
+    func `joined streams keep their durations at any clocks`(jump: Int64) throws {
         let first = 10 * Self.second
         let (times, joints) = try Self.joined([first, first + 2 * Self.second + jump])
         #expect(joints.count == (jump == 0 ? 0 : 1))
@@ -209,7 +209,7 @@ import Testing
         #expect(SampleAspectRatio(60_000, to: 1).squared(size, longest: 16_384) == size)
     }
 
-    @Test func `a ratio is reduced to what a stream can hold`() {
+    @Test func `a ratio is reduced to the stream's range`() {
         #expect(SampleAspectRatio(reducing: 64, 32) == SampleAspectRatio(2, to: 1))
         #expect(SampleAspectRatio(reducing: 0, 1) == nil)
         #expect(SampleAspectRatio(reducing: 200_001, 100_000)?.horizontal == 50_000)

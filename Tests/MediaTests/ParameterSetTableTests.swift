@@ -21,7 +21,7 @@ struct ParameterSetTableTests {
         #expect(table[.sequence(31)] == other)
     }
 
-    @Test func `other NAL units change nothing`() throws {
+    @Test func `other NAL units do not change the table`() throws {
         var table = ParameterSetTable(.h264)
         let before = table
         for unit in [H264Writer.delimiter, H264Writer.userData, [0x65, 1], []] {
@@ -59,7 +59,7 @@ struct ParameterSetTableTests {
         #expect(try AVCDecoderConfiguration(format).bytes().count > 1_000)
     }
 
-    @Test func `a picture set comes again with the sequence set that it refers to`() throws {
+    @Test func `a picture set is inserted with the sequence set that it refers to`() throws {
         var table = ParameterSetTable(.h264)
         for set in [
             Sequence().nalUnit, Sequence(id: 1).nalUnit, H264Writer.pictureSet(),

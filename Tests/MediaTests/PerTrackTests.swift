@@ -20,7 +20,7 @@ struct `A value for each track` {
         #expect(values == PerTrack())
     }
 
-    @Test func `is made of pairs, pictures first whatever their order`() {
+    @Test func `is made of pairs, video first`() {
         let pairs: [(TrackKind, String)] = [(.audio, "sound"), (.video, "pictures")]
         #expect(PerTrack(uniqueKeysWithValues: pairs).values == ["pictures", "sound"])
     }

@@ -11,7 +11,7 @@ import Testing
         }
     }
 
-    @Test func `a part of a picture lies in the same memory`() throws {
+    @Test func `a cropped picture shares the memory`() throws {
         let buffer = PictureBuffer(width: 64, height: 32)
         for plane in buffer.planes.enumerated() {
             let rows = plane.offset == 0 ? 32 : 16

@@ -20,7 +20,7 @@ import Testing
     }
 
     @Test(arguments: [Rounding.nearest, .down, .up])
-    func `every value is what exact arithmetic says`(rounding: Rounding) {
+    func `every value equals exact arithmetic`(rounding: Rounding) {
         var generator = SystemRandomNumberGenerator()
         let scales: [UInt32] = [1, 2, 3, 1_000, 44_100, 48_000, 90_000, 1_000_000_000, .max]
         for _ in 0..<20_000 {

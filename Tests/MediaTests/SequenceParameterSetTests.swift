@@ -131,7 +131,7 @@ struct SequenceParameterSetTests {
     }
 
     @Test
-    func `only what a set says rules reordering out`() throws {
+    func `reordering is excluded only by an explicit statement`() throws {
         #expect(try SequenceParameterSet(parsing: Self.high(reordered: 0)).mayReorder == false)
         let silent = try SequenceParameterSet(parsing: Self.high(reordered: nil))
         #expect(silent.maximumReorderedFrames == nil)
@@ -165,7 +165,7 @@ struct SequenceParameterSetTests {
     }
 
     @Test
-    func `no bytes whatever trap the reader`() {
+    func `no bytes trap the reader`() {
         var random = SplitMix(state: 3)
         let sets = [Self.baseline(), Self.high()]
         for round in 0..<20_000 {
@@ -190,7 +190,7 @@ struct AVCDecoderConfigurationTests {
     private let pps: [UInt8] = [0x68, 0xCE, 0x3C, 0x80]
 
     @Test
-    func `a record says what its parameter sets say, and reads back`() throws {
+    func `a record has its parameter sets' values, and is read back`() throws {
         for set in [SequenceParameterSetTests.baseline(), SequenceParameterSetTests.high()] {
             let format = try VideoFormat.h264(parsing: [set], pictureParameterSets: [pps])
             let record = try AVCDecoderConfiguration(format)

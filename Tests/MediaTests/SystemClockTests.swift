@@ -17,7 +17,7 @@ import Testing
         #expect(SystemClock.monotonicZero(inOffsets: text) == nil)
     }
 
-    @Test func `the identity is the same each time, and is one line`() throws {
+    @Test func `the identity is stable, and is one line`() throws {
         let first = try #require(SystemClock.monotonicIdentity())
         #expect(first == SystemClock.monotonicIdentity())
         #expect(!first.contains("\n"))

@@ -30,7 +30,7 @@ private let second: Int64 = 1_000_000_000
         #expect(pacer.due(4 * second) == 6 * second)
     }
 
-    @Test func `a step lets what is next through, and no more`() {
+    @Test func `a step advances to the next item only`() {
         var pacer = ReplayPacer(speed: .normal, from: 0, now: 0)
         pacer.step(to: 10 * second, now: second)
         #expect(pacer.isPaused)

@@ -65,9 +65,7 @@ import Wire
     }
 
     @Test
-    func `a part begins with the keyframe that it needs, and is proved anew where it was cut`()
-        throws
-    {
+    func `a part begins with its keyframe, and divided messages get new digests`() throws {
         let written = try WrittenSession { _ in 0 }
         let messages = samples(
             try items(written, from: 5_720_000_000, to: 6_030_000_000))
@@ -121,7 +119,7 @@ import Wire
     }
 
     @Test(arguments: [[0, 1], [1], [2]])
-    func `files that are gone are gaps as long as they were`(_ gone: [Int]) throws {
+    func `removed files are gaps of their length`(_ gone: [Int]) throws {
         let written = try WrittenSession(segments: 4) { _ in 0 }
         let ledger = written.layout.ledger(WrittenSession.name, "camera")
         var lines: [UInt8] = []

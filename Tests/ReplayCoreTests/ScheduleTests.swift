@@ -62,7 +62,7 @@ private struct FakePipeline: SourcePlayer {
         #expect(try schedule.take() == nil)
     }
 
-    @Test func `a loop goes on where the recording ends, without its encoder's delay`() throws {
+    @Test func `a loop continues at the recording's end, without the encoder delay`() throws {
         var schedule = try ReplaySchedule(loops: true) { () throws(ReplayError) in
             [FakePipeline(name: "a", times: [0, second, 2 * second], hasPriming: true)]
         }
@@ -79,7 +79,7 @@ private struct FakePipeline: SourcePlayer {
         #expect(try schedule.take() == nil)
     }
 
-    @Test func `lateness is told by its middle, its tail and its end`() {
+    @Test func `lateness is measured as median, percentile and maximum`() {
         var meter = LatenessMeter()
         #expect(meter.lateness == nil)
         for _ in 0..<98 { meter.add(100_000) }

@@ -41,7 +41,7 @@ import Testing
         #expect(abs(found[0] - 19_200) < 1)
     }
 
-    @Test func `a long tone, another tone and noise are no beeps`() {
+    @Test func `a long tone, another tone and noise are not beeps`() {
         let long = (0..<48_000).map { 0.5 * sin(2 * .pi * 1000 * Double($0) / 48_000) }
         #expect(beeps(long + [Double](repeating: 0, count: 48_000), rate: 48_000).isEmpty)
         let other = sound(rate: 48_000, beepAtSeconds: 0.5, hertz: 3_000)

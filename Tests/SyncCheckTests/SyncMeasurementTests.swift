@@ -154,7 +154,7 @@ import Testing
         #expect(pictures.measured == 250 && pictures.all == 1_000)
     }
 
-    @Test func `a clock that begins anew is measured as a source of its own`() {
+    @Test func `a clock that restarts is measured as a separate source`() {
         var rebooted = source("a", start: 900 * Self.second)
         let again = source("a", start: 3 * Self.second) { $0 + 20 * Self.second }
         rebooted.observations.pictures += again.observations.pictures
