@@ -174,7 +174,7 @@ extension EndToEnd {
         }
 
         @Test(.enabled(if: Foreign.hasFFmpeg, "ffmpeg is not installed"))
-        func `a keyframe that is asked for is one of the next two pictures`() async throws {
+        func `a requested keyframe is one of the next two pictures`() async throws {
             try await Stage.with { stage in
                 let collector = try await stage.collector("--once")
                 let agent = try stage.testAgent(

@@ -44,7 +44,7 @@ extension EndToEnd.TwoCameraTests {
             #expect(names.split(separator: "\n").count == 2)
         }
 
-        @Test func `show says what a session holds`() async throws {
+        @Test func `show describes a session`() async throws {
             let archive = cameras.stage.archive
             let text = try await tributary("show", "latest", "--archive", archive)
             #expect(text.contains("nothing missing"))
@@ -56,7 +56,7 @@ extension EndToEnd.TwoCameraTests {
             #expect(sources.allSatisfy { $0["isComplete"] as? Bool == true })
         }
 
-        @Test func `show says that a source has no recording`() async throws {
+        @Test func `show states that a source has no recording`() async throws {
             try await Stage.with { stage in
                 try cameras.stage.copyArchive(to: stage)
                 let directory = try stage.recording("door").deletingLastPathComponent()
@@ -82,7 +82,7 @@ extension EndToEnd.TwoCameraTests {
                 outcome.complaints.contains("the output is incomplete: No space left on device"))
         }
 
-        @Test func `verify says that a recording is what was sent`() async throws {
+        @Test func `verify finds a complete recording intact`() async throws {
             let archive = cameras.stage.archive
             let text = try await tributary("verify", "--archive", archive)
             #expect(text.contains("300 pictures"))
@@ -93,7 +93,7 @@ extension EndToEnd.TwoCameraTests {
 
         /// As completed by a shell; the archive is found from the path, without `--archive`.
         @Test(arguments: ["", "/", "/door/.."])
-        func `verify takes a session's directory`(_ ending: String) async throws {
+        func `verify accepts a session's directory`(_ ending: String) async throws {
             let session = try #require(
                 FileManager.default.contentsOfDirectory(
                     atPath: "\(cameras.stage.archive)/sessions"

@@ -45,7 +45,7 @@ extension EndToEnd {
             }
         }
 
-        @Test func `an export verifies as what it is, whatever its name ends in`() async throws {
+        @Test func `an export verifies as an export, under any extension`() async throws {
             try await with { scene in
                 for name in ["out.mp4", "out.mov"] {
                     _ = try await scene.says("export", "latest", "-o", scene.path(name))
@@ -105,7 +105,7 @@ extension EndToEnd {
             }
         }
 
-        @Test func `a snapshot is a JPEG, and takes no file's place unasked`() async throws {
+        @Test func `a snapshot is a JPEG, and replaces a file only with the option`() async throws {
             try await with { scene in
                 let bitmap = try await scene("agent", "door", "snapshot", scene.path("now.bmp"))
                 #expect(bitmap.status == 64)
@@ -122,7 +122,7 @@ extension EndToEnd {
             }
         }
 
-        @Test func `a replay replaces a file only when it is told to`() async throws {
+        @Test func `a replay replaces a file only with the option`() async throws {
             try await with { scene in
                 let out = scene.path("out.ts")
                 _ = try await scene.says("replay", "latest", "--to", out)

@@ -30,7 +30,7 @@ extension EndToEnd {
         }
 
         @Test(arguments: [MuteServer.Manner.silent, .dripping])
-        func `a viewer serves what is on the disk, and ends at once, while its store is away`(
+        func `a viewer serves local sessions, and ends at once, while its store is away`(
             _ manner: MuteServer.Manner
         ) async throws {
             try await Stage.with { stage in

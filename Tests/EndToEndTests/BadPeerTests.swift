@@ -106,7 +106,7 @@ extension EndToEnd {
         }
 
         @Test(arguments: Misdeed.allCases)
-        func `a peer that breaks the protocol is refused, and the log says so once`(
+        func `a peer that breaks the protocol is refused and logged once`(
             _ misdeed: Misdeed
         ) async throws {
             try await Stage.with { stage in
@@ -122,7 +122,7 @@ extension EndToEnd {
             }
         }
 
-        @Test func `an agent's recording is sound, whatever others send meanwhile`() async throws {
+        @Test func `an agent's recording is intact beside invalid peers`() async throws {
             try await Stage.with { stage in
                 let collector = try await stage.collector()
                 let agent = try stage.testAgent("camera", "--duration", "4s")

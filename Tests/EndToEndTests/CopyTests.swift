@@ -69,7 +69,7 @@ extension EndToEnd {
         @Test(
             .enabled(if: Foreign.hasGStreamer, "gst-launch-1.0 is not installed"),
             arguments: Clip.here)
-        func `GStreamer takes both tracks out of a copied clip`(_ clip: Clip) async throws {
+        func `GStreamer demultiplexes both tracks of a copied clip`(_ clip: Clip) async throws {
             let file = try #require(copies.whole[clip])
             _ = try await Foreign.quiet(
                 "gst-launch-1.0",
@@ -143,7 +143,7 @@ extension EndToEnd {
         }
 
         @Test(arguments: Clip.made)
-        func `segments lie one after the other on the session's timeline`(
+        func `segments follow each other on the session's timeline`(
             _ clip: Clip
         ) async throws {
             let whole = try await Foreign.probe(

@@ -5,7 +5,7 @@ import Testing
 extension EndToEnd {
     /// Sessions that end while the collector runs on.
     @Suite(.serialized) struct EndingTests {
-        @Test func `tributary stop ends the session, and what comes next begins another`()
+        @Test func `tributary stop ends the session, and the next samples begin another`()
             async throws
         {
             try await Stage.with { stage in
@@ -47,7 +47,7 @@ extension EndToEnd {
             }
         }
 
-        @Test func `tributary stop counts what the session has, also from before a crash`()
+        @Test func `tributary stop reports the session's totals, also from before a crash`()
             async throws
         {
             try await Stage.with { stage in
@@ -82,7 +82,7 @@ extension EndToEnd {
             }
         }
 
-        @Test func `tributary stop without a collector says so`() async throws {
+        @Test func `tributary stop without a collector is refused`() async throws {
             try await Stage.with { stage in
                 let outcome = try await stage.run(.archive, "stop", "--archive", stage.archive)
                 #expect(outcome.status == 1)
@@ -113,7 +113,7 @@ extension EndToEnd {
             }
         }
 
-        @Test func `a session that nobody sends to ends by itself`() async throws {
+        @Test func `a session without samples ends at its idle timeout`() async throws {
             try await Stage.with { stage in
                 let collector = try await stage.collector("--idle-timeout", "5s")
                 let agent = try stage.testAgent("camera")

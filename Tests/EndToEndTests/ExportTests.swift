@@ -14,7 +14,7 @@ extension EndToEnd {
             return String(decoding: try media.run(words), as: UTF8.self)
         }
 
-        @Test func `a clip goes in, verifies, and comes out as it was`() async throws {
+        @Test func `a clip is imported, verified and exported unchanged`() async throws {
             let media = try MediaFiles()
             let clip = try media.make("clip.mp4", Self.clip)
             let out = media.directory.appending(path: "out.mp4").path
@@ -43,7 +43,7 @@ extension EndToEnd {
             #expect(try Self.hash(media, out) == Self.hash(media, clip))
         }
 
-        @Test func `Ctrl-C ends an export, and leaves nothing behind`() async throws {
+        @Test func `Ctrl-C ends an export, without a file`() async throws {
             let media = try MediaFiles()
             let clip = try media.make(
                 "clip.mp4",

@@ -92,7 +92,7 @@ extension EndToEnd {
             }
         }
 
-        @Test func `bytes that are no ZMTP end their connection, with a line that says from where`()
+        @Test func `bytes other than ZMTP end their connection, logged with the address`()
             async throws
         {
             try await Stage.with { stage in

@@ -38,7 +38,7 @@ extension EndToEnd {
         private static let both =
             Array(repeating: 320, count: 50) + Array(repeating: 640, count: 50)
 
-        @Test func `MPEG-TS goes on where the format changes, other containers in another file`()
+        @Test func `at a change of format, MPEG-TS continues, others begin a new file`()
             async throws
         {
             let media = try MediaFiles()
@@ -119,9 +119,7 @@ extension EndToEnd {
             }
         }
 
-        @Test func `sound that changes its rate is refused, not taken for what it is not`()
-            async throws
-        {
+        @Test func `audio that changes its rate is refused`() async throws {
             let media = try MediaFiles()
             var bytes = Data()
             for rate in [48_000, 32_000] {

@@ -8,7 +8,7 @@ extension EndToEnd {
     /// Recordings on a full disk.
     @Suite(.serialized) struct FullDiskTests {
         @Test(.enabled(if: SmallDisk.canBeMade, "no root here, so no disk of a given size"))
-        func `a full disk stops recording until there is room, and nothing is lost`() async throws {
+        func `a full disk stops recording until there is room, without a loss`() async throws {
             try await Stage.with { stage in
                 let disk = try await SmallDisk(
                     megabytes: 20, on: stage,

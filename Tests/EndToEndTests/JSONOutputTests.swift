@@ -20,7 +20,7 @@ extension EndToEnd {
         }
 
         @Test(.timeLimit(.minutes(3)))
-        func `every command's JSON is what the schema says`() async throws {
+        func `every command's JSON matches the schema`() async throws {
             let schema = try JSONSchema()
             let media = try MediaFiles()
             let clip = try media.make(

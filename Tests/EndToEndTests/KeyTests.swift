@@ -77,7 +77,7 @@ struct Site {
 extension EndToEnd {
     /// Keys: which peers may connect, and which sources they may write.
     @Suite(.serialized) struct KeyTests {
-        @Test func `an agent whose key is authorised later loses nothing`() async throws {
+        @Test func `an agent whose key is authorised later loses no sample`() async throws {
             try await Stage.with { stage in
                 let site = try await Site.open(on: stage, "--once")
                 let agent = try site.agent("stage", keys: "box", "--duration", "3s")
@@ -92,7 +92,7 @@ extension EndToEnd {
             }
         }
 
-        @Test func `a key that is revoked ends its connection, and is taken back without a loss`()
+        @Test func `a revoked key ends its connection, and can be restored without a loss`()
             async throws
         {
             try await Stage.with { stage in
@@ -124,7 +124,7 @@ extension EndToEnd {
         }
 
         @Test(arguments: [false, true])
-        func `an agent that is stopped after its key was revoked says so with a status of its own`(
+        func `an agent that is stopped after its key was revoked has its own status`(
             isOnDisk: Bool
         ) async throws {
             try await Stage.with { stage in
@@ -183,7 +183,8 @@ extension EndToEnd {
             }
         }
 
-        @Test func `a key that claims another's source is told which it may write`() async throws {
+        @Test func `an agent with a source outside its key is told the allowed ones`() async throws
+        {
             try await Stage.with { stage in
                 let site = try await Site.open(on: stage, "--once")
                 let agent = try site.agent("stage", keys: "box", "--duration", "2s")

@@ -6,7 +6,7 @@ import Testing
 extension EndToEnd {
     /// The operational interfaces of a running collector.
     @Suite(.serialized) struct OperationsTests {
-        @Test func `metrics, probes and top say what a collector does`() async throws {
+        @Test func `metrics, probes and top show a collector's state`() async throws {
             try await Stage.with { stage in
                 let collector = try await stage.collector("--http", "0")
                 let site = try await Watcher(of: collector, on: stage)
@@ -87,7 +87,7 @@ extension EndToEnd {
             }
         }
 
-        @Test func `a probe is answered, however many requests are never finished`() async throws {
+        @Test func `a probe is answered beside any number of unfinished requests`() async throws {
             try await Stage.with { stage in
                 let collector = try await stage.collector("--http", "127.0.0.1:0")
                 let site = try await Watcher(of: collector, on: stage)
@@ -116,7 +116,7 @@ extension EndToEnd {
             }
         }
 
-        @Test func `an address that is taken ends it with one line`() async throws {
+        @Test func `an address in use ends it with one line`() async throws {
             try await Stage.with { stage in
                 let collector = try await stage.collector("--http", "127.0.0.1:0")
                 let site = try await Watcher(of: collector, on: stage)
@@ -129,7 +129,7 @@ extension EndToEnd {
             }
         }
 
-        @Test func `without the option nothing answers, and top asks the archive's socket`()
+        @Test func `without the option there is no server, and top uses the archive's socket`()
             async throws
         {
             try await Stage.with { stage in

@@ -118,7 +118,7 @@ extension EndToEnd {
             }
         }
 
-        @Test func `a damaged file is set aside, and the session goes on`() async throws {
+        @Test func `a damaged file is set aside, and the session continues`() async throws {
             try await Stage.with { stage in
                 let collector = try await stage.collector("--segment", "600s")
                 let agents = try ["one", "two"].map {
@@ -149,7 +149,7 @@ extension EndToEnd {
             }
         }
 
-        @Test func `a collector that comes back after every goodbye tells agents so and ends`()
+        @Test func `a collector that restarts after every goodbye acknowledges and ends`()
             async throws
         {
             try await Stage.with { stage in

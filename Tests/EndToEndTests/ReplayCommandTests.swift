@@ -4,7 +4,7 @@ import Testing
 extension EndToEnd {
     /// Commands for a replayed source.
     @Suite(.serialized) struct ReplayCommandTests {
-        @Test func `a source that is played again refuses commands in a line`() async throws {
+        @Test func `a replayed source refuses commands in one line`() async throws {
             try await Stage.with { stage in
                 let recording = stage.directory.appending(path: "site.wire").path
                 let collector = try await stage.collector("--once", "--record-wire", recording)

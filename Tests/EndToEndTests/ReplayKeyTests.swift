@@ -9,7 +9,7 @@ extension EndToEnd {
         .serialized, .enabled(if: Foreign.hasFFmpeg, "ffmpeg makes the clip"),
         .enabled(if: PseudoTerminal.canBeMade, "setsid gives programs a terminal"))
     struct ReplayKeyTests {
-        @Test func `on a terminal, keys step, pause, go on and end`() async throws {
+        @Test func `on a terminal, keys step, pause, resume and end`() async throws {
             try await Stage.with { stage in
                 let media = try MediaFiles()
                 let clip = try media.make(

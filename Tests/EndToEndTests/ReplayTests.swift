@@ -135,7 +135,7 @@ extension EndToEnd {
             }
         }
 
-        @Test func `a recorded wire gives the same recording once more, and a spool what it kept`()
+        @Test func `a recorded wire gives the same recording, and a spool its records`()
             async throws
         {
             try await Stage.with { stage in

@@ -37,7 +37,7 @@ extension EndToEnd.TwoCameraTests {
             return digests
         }
 
-        @Test func `a retimed recording is sound, plays, and comes back`() async throws {
+        @Test func `a retimed recording is intact, plays, and can be restored`() async throws {
             try await Stage.with { stage in
                 try cameras.stage.copyArchive(to: stage)
                 let before = try contents(stage)
@@ -124,7 +124,7 @@ extension EndToEnd.TwoCameraTests {
             }
         }
 
-        @Test func `a session that does not exist is one line`() async throws {
+        @Test func `an unknown session is refused in one line`() async throws {
             let outcome = try await cameras.stage.run(
                 .archive, "retime", "2020-01-01T00-00-00.000Z", "--archive", cameras.stage.archive)
             #expect(outcome.status == 1)

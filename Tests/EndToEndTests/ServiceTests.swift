@@ -39,7 +39,7 @@ extension EndToEnd {
             }
         }
 
-        @Test func `an agent without a collector ends before it is killed, and keeps what it has`()
+        @Test func `an agent without a collector ends in time, and keeps its samples`()
             async throws
         {
             try await Stage.with { stage in

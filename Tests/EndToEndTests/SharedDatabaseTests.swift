@@ -135,7 +135,7 @@ extension EndToEnd {
         }
 
         @Test(.timeLimit(.minutes(4)))
-        func `collectors are upgraded one after the other, and nothing is missing`() async throws {
+        func `collectors are upgraded in turn without a loss`() async throws {
             try await Stage.with { stage in
                 let site = Site(stage: stage, server: try PostgreSQLServer())
                 let names = ["east", "west"]
@@ -190,9 +190,7 @@ extension EndToEnd {
             .enabled(
                 if: Foreign.curl != nil && geteuid() == 0,
                 "hiding a directory needs root, and curl asks"))
-        func `a viewer hears the feed of a collector on another machine, with its key`()
-            async throws
-        {
+        func `a viewer gets the feed of another machine's collector with its key`() async throws {
             try await Stage.with { stage in
                 let server = try PostgreSQLServer()
                 defer { withExtendedLifetime(server) {} }
@@ -232,7 +230,7 @@ extension EndToEnd {
         }
 
         @Test(.timeLimit(.minutes(4)))
-        func `a collector that hung says which one has its source now`() async throws {
+        func `a collector that hung names the present collector of its source`() async throws {
             try await Stage.with { stage in
                 let site = Site(stage: stage, server: try PostgreSQLServer())
                 let collectors = [

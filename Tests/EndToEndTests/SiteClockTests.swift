@@ -137,7 +137,7 @@ extension EndToEnd {
         }
 
         @Test(.timeLimit(.minutes(5)))
-        func `a session on two collectors lies on one timeline, within the sum of the bounds`()
+        func `a session on two collectors is on one timeline, within the summed bounds`()
             async throws
         {
             try await Stage.with { stage in

@@ -154,9 +154,7 @@ extension EndToEnd {
             }
         }
 
-        @Test func `an agent whose spool cannot be made says so, and records all the same`()
-            async throws
-        {
+        @Test func `an agent whose spool cannot be made reports it, and records`() async throws {
             try await Stage.with { stage in
                 let file = stage.directory.appending(path: "file")
                 try Data().write(to: file)

@@ -101,7 +101,7 @@ extension EndToEnd {
         }
 
         @Test(.enabled(if: Foreign.hasFFmpeg, "ffmpeg is not installed"))
-        func `an agent is killed, and comes back to the same session`() async throws {
+        func `a killed agent returns to the same session`() async throws {
             try await Stage.with { stage in
                 let collector = try await stage.collector("--once")
                 let agent = try stage.testAgent("camera")
@@ -126,8 +126,7 @@ extension EndToEnd {
             }
         }
 
-        @Test func `a second agent of one name is turned away, and the first goes on`() async throws
-        {
+        @Test func `a second agent of one name is refused, and the first continues`() async throws {
             try await Stage.with { stage in
                 let collector = try await stage.collector("--once")
                 // The second agent makes three more attempts, with pauses of up to a second and a half.

@@ -211,9 +211,7 @@ extension EndToEnd {
             }
         }
 
-        @Test func `every command ends, and nothing outside is read, written or removed`()
-            async throws
-        {
+        @Test func `every command ends, and leaves everything outside unchanged`() async throws {
             try await Stage.with { stage in
                 let scene = try Scene(stage)
                 let out = stage.directory.appending(path: "out").path
@@ -239,7 +237,7 @@ extension EndToEnd {
         }
 
         @Test(.enabled(if: Foreign.curl != nil, "curl asks"))
-        func `the viewer serves the honest session while others are asked for`() async throws {
+        func `the viewer serves the intact session beside requests for others`() async throws {
             try await Stage.with { stage in
                 let scene = try Scene(stage)
                 let served = try await ServedArchive(on: stage)
@@ -274,7 +272,9 @@ extension EndToEnd {
             }
         }
 
-        @Test func `a collector records there, and nothing outside`() async throws {
+        @Test func `a collector records there, and leaves everything outside unchanged`()
+            async throws
+        {
             try await Stage.with { stage in
                 let scene = try Scene(stage)
                 // In any continued session, the source's path leads outside.

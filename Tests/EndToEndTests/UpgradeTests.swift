@@ -64,7 +64,7 @@ extension EndToEnd {
         }
 
         @Test(arguments: versions)
-        func `a session that was interrupted goes on, with what the agent has kept`(version: String)
+        func `an interrupted session continues with the agent's kept records`(version: String)
             async throws
         {
             try await Stage.with { stage in

@@ -274,7 +274,7 @@ extension EndToEnd {
             }
         }
 
-        @Test func `a port that is taken is named`() async throws {
+        @Test func `a port in use is named`() async throws {
             try await Stage.with { stage in
                 let first = try stage.start(
                     .collector, ["--listen", "tcp://127.0.0.1:*", "--archive", stage.archive])

@@ -70,7 +70,7 @@ extension EndToEnd {
         }
 
         @Test(.enabled(if: Foreign.curl != nil, "curl asks"))
-        func `a process that is killed comes back, and none outlives the viewer`() async throws {
+        func `a killed process is started again, and ends with the viewer`() async throws {
             try await Stage.with { stage in
                 let receiver = try Receiver()
                 let file = try file("udp://127.0.0.1:\(receiver.port)", on: stage)

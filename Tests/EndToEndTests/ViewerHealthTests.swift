@@ -35,9 +35,7 @@ extension EndToEnd {
             return output.matches(of: /HTTP\/1\.1 ([0-9]+)/).map { String($0.1) }
         }
 
-        @Test func `a viewer tells systemd that it is ready, that it lives, and that it ends`()
-            async throws
-        {
+        @Test func `a viewer reports readiness, liveness and its stop to systemd`() async throws {
             try await Stage.with { stage in
                 let manager = try ServiceListener(on: stage)
                 let viewer = try manager.start(

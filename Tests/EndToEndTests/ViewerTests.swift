@@ -391,7 +391,7 @@ extension EndToEnd {
             }
         }
 
-        @Test func `events tell the collector's status, and what happens`() async throws {
+        @Test func `events have the collector's status and changes`() async throws {
             try await Stage.with { stage in
                 _ = try await stage.collector()
                 let served = try await ServedArchive(on: stage)
@@ -415,7 +415,8 @@ extension EndToEnd {
 
         // MARK: Access
 
-        @Test func `tokens open what their accounts may see, until they are removed`() async throws
+        @Test func `tokens permit what their accounts may see, until they are removed`()
+            async throws
         {
             try await Stage.with { stage in
                 let session = try await record(on: stage)
@@ -590,7 +591,7 @@ extension EndToEnd {
             }
         }
 
-        @Test func `a service manager hears when it listens, and when it ends`() async throws {
+        @Test func `a service manager gets readiness and the stop`() async throws {
             try await Stage.with { stage in
                 let manager = try ServiceListener(on: stage)
                 let viewer = try manager.start(
