@@ -27,7 +27,7 @@ import Testing
         #expect(OperationsAnswer(to: "HEAD", "/healthz", board: board).status == .ok)
     }
 
-    @Test func `an address that is taken is named`() throws {
+    @Test func `an address in use is named`() throws {
         let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         let server = try HTTPStatusServer.start(
             host: "127.0.0.1", port: 0, board: board, logger: logger)

@@ -68,7 +68,7 @@ import Testing
         "GET /\u{e9} HTTP/1.1\r\nHost: a\r\n\r\n",
         "\u{16}\u{3}\u{1}\u{2}\n\n",
     ])
-    func `a request that is none is refused once, and the connection ends`(text: String) {
+    func `an invalid request is refused once, and the connection ends`(text: String) {
         let (texts, isClosing) = answers(to: text + text)
         #expect(texts.count == 1)
         #expect(texts.first?.hasPrefix("HTTP/1.1 400 Bad Request\r\n") == true)
@@ -87,7 +87,7 @@ import Testing
         }
     }
 
-    @Test func `no request is read before the answer to the one before it was taken`() {
+    @Test func `the next request is read after the answer to the one before`() {
         var connection = StatusConnection()
         connection.receive(
             Array(

@@ -148,7 +148,7 @@ import Testing
     @Test(
         .enabled(if: promtool != nil, "promtool is not installed"),
         arguments: [["check", "rules", "alerts.yaml"], ["test", "rules", "alerts_test.yaml"]])
-    func `Prometheus takes the rules, and they fire when they should`(arguments: [String]) throws {
+    func `Prometheus accepts the rules, and their tests pass`(arguments: [String]) throws {
         let process = Process()
         process.executableURL = URL(filePath: try #require(Self.promtool))
         process.arguments = arguments

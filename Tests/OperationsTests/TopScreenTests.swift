@@ -16,7 +16,7 @@ import Testing
         TopScreen(view, place: "here").lines(columns: columns, rows: rows).map(\.text)
     }
 
-    @Test func `a view has what the status says, and survives its way as JSON`() throws {
+    @Test func `a view has the status's values, and is the same after JSON`() throws {
         let view = try view()
         #expect(view.isReady)
         #expect(view.version == "1.2.3")
@@ -37,7 +37,7 @@ import Testing
         #expect(try #require(view.disk.daysLeft) > 2)
     }
 
-    @Test func `a line says that a collector is drained`() throws {
+    @Test func `a drained collector is shown as drained`() throws {
         let line = "DRAINED: agents that have another collector are sent there"
         #expect(try texts(view { $0.isDraining = true }).contains { $0.hasPrefix(line) })
         let view = try view()
@@ -62,7 +62,7 @@ import Testing
         #expect(narrow.sources.map(\.previewOf) == [nil, nil])
     }
 
-    @Test func `metrics say of which source a preview is one`() {
+    @Test func `metrics name the source of a preview`() {
         var text = MetricText()
         SourceMetrics.add(
             ["stage", "stage.preview"].map { SourceStatus(name: $0) }, to: &text)
@@ -140,7 +140,7 @@ import Testing
         #expect(RefusalText.line([.flood: 0]) == nil)
     }
 
-    @Test func `a collector that does not tell reasons is shown without them`() throws {
+    @Test func `refusals without reasons are shown as a number`() throws {
         var view = try view()
         view.refusals = nil
         let read = try SiteView(decoding: view.encoded())
@@ -207,7 +207,7 @@ import Testing
         }
     }
 
-    @Test func `on a terminal of eighty columns nothing that is said of the disk is cut`() throws {
+    @Test func `on a terminal of eighty columns the disk's line is complete`() throws {
         let view = try view { status in
             status.disk.removesOldSegments = true
             status.sources[0].report?.moved = ""

@@ -145,7 +145,7 @@ struct ModuleMap {
         #expect(try imports(of: "JSON").isEmpty)
     }
 
-    @Test func `no module has a type of its own name`() throws {
+    @Test func `no module declares a type with the module's name`() throws {
         for (module, _) in try ModuleMap().levels {
             let name = module.replacing("-", with: "")
             for path in Repository.files(below: "Sources/\(module)") where path.hasSuffix(".swift")

@@ -12,7 +12,9 @@ import Testing
             ("2026-11-20T22-40-00.000Z", 1_795_214_400_000_000_000),
             ("2024-02-29T23:59:59.000000001Z", 1_709_251_199_000_000_001),
         ] as [(String, Int64)])
-    func `an instant with a zone is one anywhere`(text: String, nanoseconds: Int64) {
+    func `an instant with a zone does not depend on the local zone`(
+        text: String, nanoseconds: Int64
+    ) {
         #expect(CalendarInstant(argument: text)?.nanoseconds == nanoseconds)
     }
 

@@ -34,9 +34,7 @@ import Testing
         #expect(readAll(reader) == (0..<10).map { "line \($0)\n" }.joined())
     }
 
-    @Test func `a reader that stops delays nobody, and gets every line that was kept, in order`()
-        throws
-    {
+    @Test func `a stopped reader delays nobody, and gets the kept lines in order`() throws {
         let (reader, writer) = try pipe()
         defer { close(reader) }
         let outlet = LogOutlet(writer)
@@ -75,7 +73,7 @@ import Testing
         #expect(readAll(reader) == line)
     }
 
-    @Test func `the end does not wait for a reader that reads nothing`() throws {
+    @Test func `the end does not wait for a stopped reader`() throws {
         let (reader, writer) = try pipe()
         let outlet = LogOutlet(writer)
         let line = String(repeating: "x", count: 4_095) + "\n"

@@ -28,7 +28,7 @@ import Testing
         #expect(entry("done").text == "09:40:01.123 info    done")
     }
 
-    @Test func `a line for programs is one object, with the zone of its time`() throws {
+    @Test func `a JSON line is one object, with the zone of its time`() throws {
         let line = entry("it's \"fine\"", ["source": "stage", "session": "now", "agent": "box7"])
         #expect(
             line.json
@@ -93,7 +93,7 @@ import Testing
         #expect(lines[0]["source"] == "stage" && lines[0]["address"] == "10.0.0.7")
     }
 
-    @Test func `the journal is known by device and inode of the stream`() throws {
+    @Test func `the journal is recognised by device and inode of the stream`() throws {
         let pipe = Pipe()
         let descriptor = pipe.fileHandleForWriting.fileDescriptor
         var status = stat()
@@ -116,7 +116,7 @@ import Testing
             (["--log-format", "xml"], nil), (["--", "--log-format=json"], nil),
             (["--log-format"], nil),
         ] as [([String], LogFormat?)])
-    func `the format is known before the options are parsed`(
+    func `the format is determined before the options are parsed`(
         words: [String], format: LogFormat?
     ) {
         #expect(LogFormat.chosen(by: words) == format)

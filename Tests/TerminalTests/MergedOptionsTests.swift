@@ -307,7 +307,7 @@ import Testing
         #expect(self.complaint(of: file) == complaint)
     }
 
-    @Test func `a file that is not there or far too large is said`() {
+    @Test func `an absent or oversized file is reported`() {
         #expect(throws: ConfigurationError.unreadable(path: "/nowhere", errno: ENOENT)) {
             try merged(["--config", "/nowhere"])
         }
@@ -317,7 +317,7 @@ import Testing
         #expect(complaint(of: String(repeating: "#", count: 300_000)).contains("at most 256 KiB"))
     }
 
-    @Test func `a complaint about a value says where the value is from`() throws {
+    @Test func `an error about a value names the value's origin`() throws {
         let options = try merged(
             file: "start-at: z", [], ["TRIBUTARY_VIDEO_BITRATE": "much"])
         #expect(options.origins(of: "--video-bitrate much is no rate") == "TRIBUTARY_VIDEO_BITRATE")

@@ -66,7 +66,7 @@ import Testing
     @Test(arguments: [
         nil, "", "relative", "/nobody/there", "@nobody", String(repeating: "/x", count: 80),
     ])
-    func `without systemd nothing happens`(path: String?) {
+    func `without systemd no notification is sent`(path: String?) {
         let manager = ServiceManager { $0 == "NOTIFY_SOCKET" ? path : nil }
         manager.ready()
         manager.status("x")

@@ -8,7 +8,7 @@ struct ShellWordTests {
         ("it's", "'it'\\''s'"), ("", "''"), ("two words", "'two words'"), ("a;b", "'a;b'"),
         ("a\nb", "'a\nb'"), ("~root", "'~root'"), ("Größe", "'Größe'"),
     ])
-    func `a word is quoted where a shell would read more into it`(text: String, word: String) {
+    func `a word with special characters is quoted`(text: String, word: String) {
         #expect(shellWord(text) == word)
     }
 }

@@ -17,7 +17,7 @@ import Testing
         }
     }
 
-    @Test func `several watches hear a signal, each until its release`() throws {
+    @Test func `several watches get a signal, each until its release`() throws {
         let (first, second) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
         let outer = SignalWatch([SIGWINCH]) { _ in first.signal() }
         do {

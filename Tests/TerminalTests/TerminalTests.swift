@@ -12,7 +12,7 @@ import Testing
             ("10", 10_000_000_000), ("13.3", 13_300_000_000), ("01:02:03", 3_723_000_000_000),
             ("1:23.5", 83_500_000_000), ("2d", 172_800_000_000_000),
         ] as [(String, Int64)])
-    func `times read as people write them`(text: String, nanoseconds: Int64) {
+    func `durations are parsed in their usual forms`(text: String, nanoseconds: Int64) {
         #expect(TimeSpan(argument: text)?.nanoseconds == nanoseconds)
     }
 
@@ -25,7 +25,7 @@ import Testing
     }
 
     @Test(arguments: [("4M", 4_000_000), ("96k", 96_000), ("2.5M", 2_500_000), ("800", 800)])
-    func `bitrates read as people write them`(text: String, bits: Int64) {
+    func `bitrates are parsed in their usual forms`(text: String, bits: Int64) {
         #expect(Bitrate(argument: text)?.bitsPerSecond == bits)
     }
 
@@ -83,7 +83,7 @@ private struct HintedOptions: ParsableArguments {
         ("tcp://127.evil.example:5550", false), ("tcp://10.0.0.1:5550", false),
         ("tcp://127.0.0.1.example:5550", false),
     ])
-    func `only what nobody else can reach is local`(endpoint: String, isLocal: Bool) {
+    func `only endpoints of this machine are local`(endpoint: String, isLocal: Bool) {
         #expect(Endpoint.isLocal(endpoint) == isLocal)
     }
 
@@ -97,7 +97,7 @@ private struct HintedOptions: ParsableArguments {
     }
 
     @Test(arguments: ["99999", "0", "-1", "x", ""])
-    func `a port that is none is named`(port: String) {
+    func `an invalid port is named`(port: String) {
         #expect(
             Endpoint.flaw("tcp://127.0.0.1:\(port)")
                 == "'tcp://127.0.0.1:\(port)': the port must be 1–65535, not '\(port)'")

@@ -9,7 +9,7 @@ import Testing
             ("500ms", 500_000_000), ("0", 0), ("-2s", -2_000_000_000), ("-0:01.25", -1_250_000_000),
             ("100:00:00.000000001", 360_000_000_000_001),
         ] as [(String, Int64)])
-    func `session time reads as people write it`(text: String, nanoseconds: Int64) {
+    func `session time is parsed in its usual forms`(text: String, nanoseconds: Int64) {
         #expect(TimelinePoint(argument: text) == .session(nanoseconds: nanoseconds))
     }
 
@@ -19,7 +19,8 @@ import Testing
             ("2026-11-20T22-40-00.000Z", 1_795_214_400_000_000_000),
             ("2024-02-29T23:59:59.5Z", 1_709_251_199_500_000_000),
         ] as [(String, Int64)])
-    func `UTC reads as people, and names of files, write it`(text: String, nanoseconds: Int64) {
+    func `UTC is parsed in its usual forms, and as in file names`(text: String, nanoseconds: Int64)
+    {
         #expect(TimelinePoint(argument: text) == .utc(nanoseconds: nanoseconds))
         #expect(
             TimelinePoint(argument: text)?.sessionNanoseconds(
