@@ -55,7 +55,7 @@ import Timing
         #expect(greatest < 1_020_000)
     }
 
-    @Test func `after a stall, the later quick packets count`() {
+    @Test func `after a stall, the later fast packets are used`() {
         // Nothing arrives for a second and a half at the beginning.
         let found = envelope(seconds: 30) { max($0, 1_500_000_000) + 5_000_000 }
         for media in [0, 400_000_000, 1_480_000_000] as [Int64] {

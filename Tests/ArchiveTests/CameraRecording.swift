@@ -11,7 +11,7 @@ import Timing
 ///
 /// Times of the plan are true session times, in nanoseconds. The agent's clock runs 80 ppm fast. Pictures only, 25 a second.
 final class CameraRecording {
-    /// What the camera and the network do from some moment on.
+    /// Behaviour of the camera and the network from a given time on.
     enum Event: Hashable, Sendable {
         /// The timestamps begin anew, with a new connection.
         case reset

@@ -78,7 +78,7 @@ import Testing
         try FileSystem.replace(path, with: bytes)
     }
 
-    @Test func `a file's writer and its reader make the same summary`() throws {
+    @Test func `a file's writer and its reader have the same summary`() throws {
         let site = try site()
         let whole = try FileSystem.withFile(site.scene.path(0)) {
             try SegmentSurvey(of: $0)
@@ -146,7 +146,7 @@ import Testing
     }
 
     /// An agent may repeat records past a hole, and a later sample's time depends on its neighbours.
-    @Test func `records behind a hole are read one by one`() throws {
+    @Test func `records after a hole are read one by one`() throws {
         let scene = try Scene()
         try scene.writeManifest()
         // Numbers 1 to 10 are missing.

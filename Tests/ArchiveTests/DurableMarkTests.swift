@@ -7,7 +7,7 @@ import TestDisks
 import TestSpools
 import Testing
 
-/// What fragments say of the durable part of their file, on a disk that loses power.
+/// Marks in fragments of their file's durable part, on a disk that loses power.
 @Suite struct DurableMarkTests {
     /// Every second `fdatasync` of a file returns before anything is durable.
     private final class HastyDisk: Disk {
@@ -158,7 +158,7 @@ import Testing
         try FileSystem.replace(scene.path(0), with: bytes)
     }
 
-    @Test func `media before the mark are not read again, and media behind it are`() throws {
+    @Test func `media after the mark are read again, media before it are not`() throws {
         for (index, kept) in [(3, 12), (8, 8), (11, 11)] {
             let (scene, media) = try scene(fragments: 12, durable: 6)
             try flip(media[index].lowerBound + 40, of: scene)

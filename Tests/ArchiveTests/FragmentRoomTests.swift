@@ -4,7 +4,7 @@ import TestRecordings
 import Testing
 
 struct `The room for fragments` {
-    @Test func `a fragment ends before it has more than there is room for`() {
+    @Test func `a fragment ends before it exceeds the room`() {
         var camera = PlannedCamera(keyframeEvery: 100)
         var segmenter = Segmenter(
             settings: SegmenterSettings(segmentNanoseconds: 600_000_000_000),

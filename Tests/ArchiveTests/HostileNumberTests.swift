@@ -47,7 +47,7 @@ import TestRecordings
         #expect(totals.sources.first?.lostSamples ?? 0 >= 1 << 62)
     }
 
-    @Test func `lines that stand for all records there can be are read`() throws {
+    @Test func `lines with the largest possible ranges are read`() throws {
         try archive.addSession(session, segments: 1)
         var lines: [UInt8] = []
         for spool in 0..<5 as Range<UInt64> {

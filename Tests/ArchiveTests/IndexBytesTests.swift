@@ -21,7 +21,7 @@ import Testing
         FileVerifier.examine(path, in: MemorySource(bytes), ledger: nil).report
     }
 
-    @Test func `every flipped bit of an index is damage`() throws {
+    @Test func `every flipped bit of an index is detected`() throws {
         let archive = SmallArchive()
         let path = try archive.addSession("s", segments: 1)[0]
         let whole = try FileSystem.read(path, limit: 1 << 20)
@@ -35,7 +35,7 @@ import Testing
         }
     }
 
-    @Test func `every flipped bit of a retimed index is damage`() throws {
+    @Test func `every flipped bit of a retimed index is detected`() throws {
         let session = try WrittenSession(segments: 1, secondsEach: 2) { _ in 2_000_000 }
         _ = try SessionRetimer(WrittenSession.name, in: session.layout).retime(isDryRun: false)
         let path = try session.paths[0]

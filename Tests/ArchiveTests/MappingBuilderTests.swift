@@ -8,7 +8,7 @@ import Timing
 @Suite struct MappingBuilderTests {
     /// Pictures that were recorded 0.3 ms early. The clock's exchange corrects them, but for picture 60: its recorded
     /// bound is too small for that.
-    @Test func `runs beside one that keeps its recorded time move slowly`() throws {
+    @Test func `times beside one that stays are moved at a limited rate`() throws {
         let exchange = ClockExchange(
             t1Nanoseconds: 2_900_000_000, t2Nanoseconds: 8_900_100_000,
             t3Nanoseconds: 8_900_100_000, t4Nanoseconds: 2_900_200_000)

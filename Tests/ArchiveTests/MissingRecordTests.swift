@@ -145,7 +145,7 @@ import Testing
         #expect(report.isIntact)
     }
 
-    @Test func `records of a session that continues are still to come`() throws {
+    @Test func `records after the last one of an open session are not missing`() throws {
         try describe(through: 31) { $0.state = .recording }
         try remove(paths[2...])
         try remove([archive.layout.ledger("s", "camera")])

@@ -98,7 +98,7 @@ import Testing
         try scene.expectOutsideUnchanged()
     }
 
-    @Test func `a path with a zero byte is refused, and not cut there`() throws {
+    @Test func `a path with a NUL is refused, not truncated`() throws {
         try FileSystem.replace(scene.path("a"), with: [1])
         #expect(code { close(try FileSystem.open(scene.path("a\0b"))) } == EINVAL)
         #expect(code { _ = try FileSystem.names(in: scene.archive + "\0/x") } == EINVAL)

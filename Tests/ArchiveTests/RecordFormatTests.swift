@@ -274,7 +274,7 @@ import Timing
         }
     }
 
-    @Test func `a line that is longer than ours is damaged, and no more is kept of it`() {
+    @Test func `an oversized line is damaged, and not kept in memory`() {
         let long = [UInt8](repeating: UInt8(ascii: "x"), count: Ledger.maximumLineBytes + 1)
         let good = Ledger.line(entry("good"))
         let contents = Ledger.parse(good + long + [UInt8(ascii: "\n")] + good + long)
@@ -306,7 +306,7 @@ import Timing
         #expect(throws: ArchiveError.self) { try Ledger.read(path) }
     }
 
-    @Test func `a line torn anywhere costs only itself`() {
+    @Test func `a torn line loses only itself`() {
         let first = Ledger.line(entry("one"))
         let second = Ledger.line(entry("two"))
         for count in 1..<second.count - 1 {

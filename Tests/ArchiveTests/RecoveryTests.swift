@@ -32,7 +32,7 @@ private typealias Scene = RecoveryScene
         #expect(end?.dtsTicks == Int64(29 * 9_000))
     }
 
-    @Test func `a session that was left open is found behind any number of later ones`() throws {
+    @Test func `a session that was left open is found among any number of later ones`() throws {
         let scene = try Scene()
         try scene.writeManifest()
         try scene.write(segment: 0, fragments: 0..<2, finished: false)
@@ -141,7 +141,7 @@ private typealias Scene = RecoveryScene
         }
     }
 
-    @Test func `media that a power cut took away are noticed behind their whole head`() throws {
+    @Test func `media lost in a power cut are detected behind an intact head`() throws {
         let scene = try Scene()
         try scene.writeManifest()
         try scene.write(segment: 0, fragments: 0..<4, finished: false)
@@ -441,9 +441,7 @@ private typealias Scene = RecoveryScene
     }
 
     @Test
-    func `a file in which another spool begins does not make older files of that one unknown`()
-        throws
-    {
+    func `older files of a spool are found behind a file in which another begins`() throws {
         let scene = try Scene()
         let earlier = SpoolID(high: 3, low: 3)
         try scene.writeManifest()

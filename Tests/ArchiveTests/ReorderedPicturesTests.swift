@@ -33,7 +33,7 @@ struct ReorderedPicturesTests {
         return files
     }
 
-    @Test func `reordered pictures that come after a second of sound are in its file`() {
+    @Test func `reordered pictures after a second of audio are in its file`() {
         let format = TrackFormat.video(
             VideoFormat(.h265, parameterSets: H265Stream.sets, width: 64, height: 64))
         let files = recordAfterSound(format, leadTicks: 18_000)

@@ -123,7 +123,7 @@ private func expired(
         #expect(try ArchiveSurvey(of: archive.layout).staged.isEmpty)
     }
 
-    @Test func `an empty session goes whole, also after a crash`() throws {
+    @Test func `an empty session is removed completely, also after a crash`() throws {
         let archive = SmallArchive()
         try archive.addSession("a", segments: 0)
         try archive.addSession("b", segments: 1)

@@ -158,7 +158,7 @@ import Testing
     }
 
     @Test(arguments: [-60, -3, 3, 60])
-    func `priming lasts as long as it did, wherever sound goes`(_ milliseconds: Int64) throws {
+    func `priming keeps its duration wherever audio is moved`(_ milliseconds: Int64) throws {
         // Captured so much before it was recorded, or after.
         let lead = milliseconds * 1_000_000
         let session = try WrittenSession(segments: 1, skewPPB: 0, lead: lead, primed: true) { _ in

@@ -104,7 +104,7 @@ import Testing
         #expect(FileVerifier.verify(path).report.isIntact)
     }
 
-    @Test func `a file without samples is not there`() throws {
+    @Test func `a file without samples is not created`() throws {
         let directory = TemporaryDirectory()
         let path = "\(directory.path)/a.mp4"
         try write(path, fragments: 0, finished: true)

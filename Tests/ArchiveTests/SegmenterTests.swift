@@ -132,7 +132,7 @@ import Testing
         #expect(files.samples(1, .audio).first?.dts == -47 * 1024)
     }
 
-    @Test func `priming that comes alone does not begin a segment before its sound`() {
+    @Test func `a separate priming packet does not begin a segment before its audio`() {
         var segmenter = Segmenter(
             settings: SegmenterSettings(segmentNanoseconds: 10_000_000_000),
             formats: [PlannedCamera.formats[1]])
@@ -465,7 +465,7 @@ import Testing
         }
     }
 
-    @Test func `sound that comes late after its rate has changed is in no file of the old rate`() {
+    @Test func `late audio after a change of rate is in no file of the old rate`() {
         func sound(_ rate: UInt32) -> TrackFormat {
             .audio(.aac(configuration: [0x11, 0x88], sampleRate: rate, channels: 1))
         }

@@ -40,7 +40,7 @@ import Testing
     }
 
     @Test(arguments: 0..<20)
-    func `in any order the same numbers make the same set`(seed: Int) {
+    func `a set does not depend on the order of insertion`(seed: Int) {
         var generator = SplitMix(state: UInt64(seed))
         var ranges: [ClosedRange<UInt64>] = []
         var next: UInt64 = 1

@@ -27,7 +27,7 @@ import Testing
         answers.map { if case .value(let value) = $0 { value } else { nil } }
     }
 
-    @Test func `answers come in the order of the sessions`() throws {
+    @Test func `answers are in the order of the sessions`() throws {
         let answers = try SessionPatience().each(Self.names, in: Self.layout) { "\($0)!" }
         #expect(values(answers) == ["a!", "b!", "c!", "d!"])
         #expect(try SessionPatience().each([], in: Self.layout) { "\($0)!" }.isEmpty)

@@ -68,7 +68,7 @@ import Testing
         #expect(throws: ArchiveError.self) { try SegmentProof.parse([], path: "proof") }
     }
 
-    @Test func `parts are 8 MiB, and larger where there would be too many`() {
+    @Test func `parts are 8 MiB, or larger to limit their number`() {
         let usual: Int64 = 8 << 20
         #expect(SegmentProof.partBytes(for: 0) == usual)
         #expect(SegmentProof.partBytes(for: 10_000 * usual) == usual)

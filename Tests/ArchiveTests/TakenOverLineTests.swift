@@ -30,7 +30,7 @@ import Testing
         #expect(try SessionVerifier.verify("s", in: archive.layout).isIntact)
     }
 
-    @Test func `the cause alone does not make a line one about a take-over`() throws {
+    @Test func `the cause alone does not mark a line as one about a take-over`() throws {
         #expect(line(.resumed, cause: LedgerEntry.takenOver).isTakenOver)
         #expect(!line(.gap, cause: LedgerEntry.takenOver).isTakenOver)
         #expect(!line(.resumed, cause: "crash").isTakenOver)

@@ -31,7 +31,7 @@ import Testing
         )
     }
 
-    /// What is answered while the server would answer `rows`.
+    /// The answer while the server would answer `rows`.
     private func ask(
         _ rows: [Int], _ question: CatalogMemory.Question = .sessionNames,
         of archive: ArchiveIdentity? = nil

@@ -68,7 +68,7 @@ struct PostgreSQLCatalogTests {
         #expect(try written.sessionNames() == ["one", "two"])
     }
 
-    @Test func `many programs that start at once make the tables once`() async throws {
+    @Test func `programs that start concurrently create the tables once`() async throws {
         let server = try PostgreSQLServer.shared.get()
         try server.execute("CREATE DATABASE together")
         try await withThrowingTaskGroup(of: Void.self) { group in

@@ -70,7 +70,7 @@ import TestRecordings
         return try objects.list(folder, after: after).entries.map(\.key)
     }
 
-    @Test func `an archive behind a viewer answers as its directory does`() throws {
+    @Test func `an archive read through a viewer equals its directory`() throws {
         let recorded = try WrittenSession { _ in 0 }
         let store = ObjectSegmentStore(
             ServedBucket(recorded.layout), cacheBytes: 1 << 20, pause: { _ in })
@@ -307,7 +307,7 @@ import TestRecordings
         let notes = "\(archive.layout.session("one"))/session.json"
         let longer = try FileSystem.read(notes, limit: 1 << 20) + Array("\n \n".utf8)
         try FileSystem.replace(notes, with: longer)
-        // Its listing is of before.
+        // The cached listing is older.
         #expect(try store.contents(.manifest("one"), limit: 1 << 20) == longer)
     }
 }

@@ -26,7 +26,7 @@ import TestRecordings
         #expect(try store.list(.session("show")).isEmpty)
     }
 
-    @Test func `a file that is not there, or too large, is an error that names it`() throws {
+    @Test func `an absent or oversized file is an error with its name`() throws {
         #expect(
             throws: ArchiveError.system(operation: "open", path: store.path(file), errno: ENOENT)
         ) {
@@ -55,7 +55,7 @@ import TestRecordings
     }
 
     @Test(arguments: ["", ".", "..", "a/b"])
-    func `a path is made of plain names`(_ name: String) async {
+    func `a path consists of plain names`(_ name: String) async {
         await #expect(processExitsWith: .failure) { [name] in
             _ = StoredPath.sessions / name
         }

@@ -49,7 +49,7 @@ import TestRecordings
         #expect(complaints.all.isEmpty)
     }
 
-    @Test func `a file of the directory comes before the bucket's`() throws {
+    @Test func `a file in both is read from the directory`() throws {
         try archive.addSession("one", segments: 1)
         try bucket.add(archive.layout)
         let library = try library()

@@ -226,7 +226,7 @@ import TestRecordings
         for (name, segments) in [("one", 3), ("two", 1)] {
             try archive.addSession(name, segments: segments)
         }
-        // Of the second source, the first session has one file, and the other none.
+        // The first session has one file of the second source, the other has none.
         let camera = archive.layout.source("one", "camera")
         let door = archive.layout.source("one", "door")
         let first = try #require(try FileManager.default.contentsOfDirectory(atPath: camera).min())

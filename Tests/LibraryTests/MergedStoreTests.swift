@@ -698,7 +698,7 @@ import Testing
         #expect(try read() == whole)
     }
 
-    @Test func `a copy waits for the archive that comes first, and not for ever`() throws {
+    @Test func `a copy waits a limited time for the preferred archive`() throws {
         let recorded = try WrittenSession(segments: 1, secondsEach: 10) { _ in 0 }
         let whole = try samples(RecordedSession(Self.session, in: recorded.layout))
         // Two collectors record the same under one term, the first of them has got less far.

@@ -41,7 +41,7 @@ import TestRecordings
         return samples
     }
 
-    @Test func `a bucket lists, reads and verifies as the directory it was made from`() throws {
+    @Test func `a bucket lists, reads and verifies as its directory`() throws {
         let recorded = try WrittenSession { _ in 0 }
         try bucket.add(recorded.layout)
         let library = try library(store())

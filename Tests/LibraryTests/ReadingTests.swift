@@ -26,9 +26,7 @@ import TestRecordings
         return samples
     }
 
-    @Test func `samples of all files come in order, at their session times, with their bytes`()
-        throws
-    {
+    @Test func `samples of all files are read in order, with session times and bytes`() throws {
         let recorded = try WrittenSession { _ in 0 }
         let all = try samples(try source(recorded))
         #expect(all.count == 2 * 5 * 70)
@@ -107,7 +105,7 @@ import TestRecordings
         #expect(extent.formats.map(\.kind) == [.video, .audio])
     }
 
-    @Test func `a growing file is read to its end, and on when there is more`() throws {
+    @Test func `a growing file is read to its end, and further when it has grown`() throws {
         let recorded = try WrittenSession(segments: 1, finished: false) { _ in 0 }
         let path = try #require(try recorded.paths.first)
         let bytes = try FileSystem.read(path, limit: 1 << 24)

@@ -45,7 +45,7 @@ import Threads
         try [east, west].map { try SessionNotes.read(session, in: $0.layout).name }
     }
 
-    @Test func `each archive that has the session gets a change, under its name there`() throws {
+    @Test func `a change goes to each archive of the session, under its name there`() throws {
         try east.addSession("one", segments: 1)
         try west.addSession("one-west", segments: 1)
         try changes().change(SessionEdit(name: "Premiere"), of: ["one", "one-west", "other"])

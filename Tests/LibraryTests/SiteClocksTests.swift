@@ -174,7 +174,7 @@ import Testing
         #expect(count > 50 && count < times.count)
     }
 
-    @Test func `a retimed file is moved from where retiming has put it`() throws {
+    @Test func `a retimed file is moved from its retimed times`() throws {
         let correction = TimeCorrection(
             SessionShift(
                 try #require(

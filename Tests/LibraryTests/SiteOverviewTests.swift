@@ -4,7 +4,7 @@ import Library
 import Operations
 import Testing
 
-/// What `tributary top --site` says of a site.
+/// The output of `tributary top --site`.
 @Suite struct SiteOverviewTests {
     private static let spool = String(repeating: "a", count: 32)
 

@@ -3,7 +3,7 @@ import Media
 import TestMedia
 import Testing
 
-/// What a recording needs of every codec.
+/// Requirements of a recording on every codec.
 @Suite struct CodecTests {
     @Test func `the description of every codec is read as it was written`() throws {
         for format in try CodecFormats.all() {

@@ -275,7 +275,7 @@ struct ForeignReaderTests {
     }
 
     @Test(.enabled(if: Tools.hasMediaInfo))
-    func `mediainfo sees one picture and one sound track of the right length`() throws {
+    func `mediainfo finds one video and one audio track of the right length`() throws {
         let scratch = try Scratch()
         let recorder = try Recorder(try Clip(contentsOf: try make(.nonSquare, in: scratch)))
         let path = try scratch.write(recorder.finished(), to: "file.mp4")

@@ -21,7 +21,7 @@ struct FragmentBuilderTests {
     }
 
     @Test
-    func `samples that are alike cost four bytes each`() throws {
+    func `equal samples need four bytes each`() throws {
         var builder = FragmentBuilder()
         builder.beginRun(track: .video, firstDTS: 0)
         builder.append(sample(isSync: true))
@@ -67,7 +67,7 @@ struct FragmentBuilderTests {
     }
 
     @Test
-    func `each run points to where its bytes come in the order of writing`() throws {
+    func `each run's data offset follows the order of writing`() throws {
         var builder = FragmentBuilder()
         for (track, size) in [
             (TrackKind.audio, UInt32(3)), (.video, 50), (.audio, 4), (.video, 60),

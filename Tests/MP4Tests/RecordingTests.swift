@@ -121,7 +121,7 @@ struct RecordingTests {
     }
 
     @Test
-    func `a sample that reaches out of its fragment's media is damage`() throws {
+    func `a sample outside its fragment's media is damage`() throws {
         let recorder = try Recorder(.handmade(sound: false))
         let (fragments, _) = try scan(recorder.bytes)
         // The last sample's size is the last field of the last trun, which the uuid box follows.

@@ -51,7 +51,7 @@ struct TimecodeTests {
         let place = Int(try #require(track.samples.offsets.first))
         let frame = bytes[place..<place + 4].reduce(0) { $0 << 8 | UInt32($1) }
         #expect(frame == (16 * 3_600 + 2 * 60 + 18) * 30 + 27)
-        // It lasts as long as the file.
+        // The timecode track lasts as long as the file.
         let length = Double(movie.duration) / Double(movie.timescale.ticksPerSecond)
         #expect(Double(track.duration) / 30 >= length)
         #expect(Double(track.duration) / 30 <= length + 1.0 / 30)

@@ -3,7 +3,7 @@ package import Catalog
 /// The tables that the collectors of a site share, in memory: rows of sessions, and reports. A copy is an earlier state, as that of a
 /// standby or of a backup.
 package struct SiteTables: Sendable {
-    /// What a collector records, and when it has said so.
+    /// The source that a collector records, and the time of its report.
     package struct Report: Sendable {
         package var recorded: SiteSessionRows.Recorded
         package var heardNanoseconds: Int64
