@@ -289,7 +289,7 @@ struct `A poller` {
         #expect(!isReady)
     }
 
-    @Test func `sees everything else while one socket is never empty`() throws {
+    @Test func `serves other sockets while one is never empty`() throws {
         let pair = try Pair()
         let monitor = try ConnectionMonitor(of: pair.router, in: pair.context)
         let wakeUp = try WakeUp()

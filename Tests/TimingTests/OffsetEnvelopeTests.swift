@@ -10,7 +10,7 @@ struct OffsetEnvelopeTests {
     }
 
     @Test(arguments: [OffsetEnvelope.Side.above, .below])
-    func `a slow message between quick ones is left out`(side: OffsetEnvelope.Side) {
+    func `a slow message between fast ones is left out`(side: OffsetEnvelope.Side) {
         var envelope = OffsetEnvelope(side)
         let sign: Int64 = side == .above ? 1 : -1
         envelope.append(point(0, sign * 1_000))
@@ -34,7 +34,7 @@ struct OffsetEnvelopeTests {
 
 @Suite("The lines that readings leave possible")
 struct FeasibleLinesTests {
-    @Test func `a true line survives every reading that it could have made`() throws {
+    @Test func `the true line remains feasible after any possible readings`() throws {
         var random = SeededGenerator(seed: 11)
         for _ in 0..<200 {
             let offset = (random.unit() * 2 - 1) * 1e6
@@ -54,7 +54,7 @@ struct FeasibleLinesTests {
         }
     }
 
-    @Test func `readings that no line can have made leave none`() {
+    @Test func `contradictory readings leave no line`() {
         var lines = FeasibleLines(offsets: -100...100, skewLimit: 10)
         lines.cut(.above, offset: -50, seconds: 0)
         #expect(!lines.isEmpty)

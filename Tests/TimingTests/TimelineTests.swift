@@ -88,7 +88,7 @@ struct TimelineTests {
         #expect(timeline.map(121 * Self.second) < 121 * Self.second)
     }
 
-    @Test func `a stamp an hour ahead does not hold up corrections`() {
+    @Test func `a timestamp an hour ahead does not delay corrections`() {
         var timeline = timeline()
         _ = timeline.map(3_700 * Self.second)
         _ = timeline.update(

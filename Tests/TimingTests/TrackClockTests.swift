@@ -174,7 +174,7 @@ struct TrackClockTests {
         #expect(placed.map(\.faults) == [[], [.ahead], []])
     }
 
-    @Test func `the distance of PTS and DTS survives a replaced stamp`() {
+    @Test func `the distance of PTS and DTS is kept when a timestamp is replaced`() {
         var clock = pictures()
         let placed = place(
             &clock, stamps(Self.second),

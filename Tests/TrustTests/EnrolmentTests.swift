@@ -107,7 +107,7 @@ struct `An enrolment` {
         #expect(done.sources.map(\.description) == ["stage", "door-*"] && done.expires == nil)
     }
 
-    @Test func `keeps its secret out of the server's files`() throws {
+    @Test func `stores no secret in the server's files`() throws {
         let (_, token) = try directory.enrol(name: "stage", sources: nil, expires: now + 60)
         let line = EnrolmentLine(
             endpoint: "tcp://server:5550", collectorKey: try key(), token: token

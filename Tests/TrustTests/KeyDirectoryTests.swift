@@ -171,7 +171,7 @@ struct `An agent's file` {
         }
     }
 
-    @Test func `that cannot be read shuts out its agent and no other`() throws {
+    @Test func `that cannot be read excludes only its agent`() throws {
         let (one, other) = (try key(), try key())
         try directory.authorize(name: "one", key: one, sources: nil)
         try place.write("key = \(other.text)\n", to: directory.agentPath("other"))

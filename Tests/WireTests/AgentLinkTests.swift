@@ -63,7 +63,7 @@ struct `An agent` {
         #expect(agent.link.keptBytes == 1_000)
     }
 
-    @Test func `resumes behind the persisted record, byte for byte`() {
+    @Test func `resumes after the persisted record with unchanged bytes`() {
         var agent = AgentHarness()
         agent.connect()
         agent.welcome()

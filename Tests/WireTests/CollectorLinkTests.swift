@@ -227,7 +227,7 @@ struct `A record` {
     }
 
     @Test(arguments: [3...5, 5...5, 2...9] as [ClosedRange<UInt64>])
-    func `out of its place is refused`(sequences: ClosedRange<UInt64>) {
+    func `out of sequence is refused`(sequences: ClosedRange<UInt64>) {
         var collector = CollectorHarness.greeted()
         collector.send(.samples(Fixtures.samples()))
         _ = collector.takeEvents()
@@ -236,7 +236,7 @@ struct `A record` {
         #expect(collector.takeEvents() == [.closed(source: "camera1", .refused(.sequence))])
     }
 
-    @Test func `behind a goodbye is refused`() {
+    @Test func `after a goodbye is refused`() {
         var collector = CollectorHarness.greeted()
         collector.send(.goodbye(Goodbye(source: 0, sequence: 1, text: "")))
         collector.send(.samples(Fixtures.samples(first: 2)))
@@ -483,7 +483,7 @@ struct `A connection` {
     }
 }
 
-struct `Strangers` {
+struct `Unknown peers` {
     @Test func `with wrong magic are refused and logged with their address, once`() {
         var collector = CollectorHarness()
         for _ in 0..<50 {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Wire
 
-/// What agents with several collectors and their collectors tell each other.
+/// Messages between agents with several collectors and these collectors.
 @Suite struct HandoverTests {
     private static let clock = SessionClock(
         session: "2026-11-20T22-40-00.000Z", zeroUTCNanoseconds: 9, zeroNanoseconds: -8,

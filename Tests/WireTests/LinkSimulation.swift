@@ -97,7 +97,7 @@ struct LinkSimulation {
         }
     }
 
-    /// What survives the collector.
+    /// State that outlives the collector.
     private struct Disk {
         var taken: [String: Taken] = [:]
     }

@@ -83,7 +83,7 @@ import Testing
         #expect(agent.takeSequences() == [1...1, 2...2, 3...3])
     }
 
-    @Test func `held records are stated up to those that are kept`() {
+    @Test func `held records are stated up to the oldest kept one`() {
         var cursor = Cursor<[UInt8]>(
             name: "camera1", formats: [Fixtures.video], window: RecordWindow(),
             kept: (8..<11, [Fixtures.video]))

@@ -60,7 +60,7 @@ struct `Records without subscribers` {
         #expect(agent.link.sendDueNanoseconds == nil)
     }
 
-    @Test func `are sent before that when there are many bytes of them`() {
+    @Test func `are sent earlier when they have many bytes`() {
         var agent = agent(welcome())
         agent.add(bytes: UInt32(WireLimits.messageBytes) - 1)
         #expect(agent.takeSequences() == [])
@@ -385,7 +385,7 @@ struct `Several records in one message` {
     }
 }
 
-struct `A collector whose sources are watched` {
+struct `A collector with subscribers` {
     @Test func `states it with the next tick and in every Ack, and its end too`() {
         var collector = CollectorHarness.greeted()
         collector.link.setWatch { $0 == "camera1" ? 50 : 0 }
