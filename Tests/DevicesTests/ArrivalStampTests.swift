@@ -30,7 +30,8 @@ import Testing
     }
 
     @Test(arguments: [(2_000_000, 100), (100, 2_000_000), (700_000, 700_000)])
-    func `an interruption between the clocks makes no arrival earlier`(first: Int, second: Int) {
+    func `an interruption between clock readings makes no arrival earlier`(first: Int, second: Int)
+    {
         let all = [(Int64, Int64)](repeating: (Int64(first), Int64(second)), count: 4)
         let arrival = ArrivalStamp.monotonicNanoseconds(Self.utc, reading: readings(all))
         #expect(arrival >= Self.monotonic)

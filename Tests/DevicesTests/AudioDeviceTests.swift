@@ -17,7 +17,7 @@ import Testing
     }
 
     @Test(arguments: ["hw:99", "hw:CARD=Nobody,DEV=0", "no such name"])
-    func `a device that is not there is answered with those that are`(_ name: String) {
+    func `an absent device is refused with the present ones`(_ name: String) {
         let error = #expect(throws: DeviceError.self) {
             _ = try AudioDevice(
                 AudioAddress(name: name), request: AudioRequest(sampleRate: 48_000, channels: 2))

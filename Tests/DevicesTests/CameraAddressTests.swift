@@ -38,7 +38,7 @@ import Testing
         #expect(address.place(among: [other]) == nil)
     }
 
-    @Test func `another make in the same socket is another camera`() {
+    @Test func `another model in the same socket is a different camera`() {
         let address = CameraAddress(name: "first").found(camera("/dev/video0", identity()))
         #expect(address.place(among: [camera("/dev/video0", identity(card: "Other"))]) == nil)
     }

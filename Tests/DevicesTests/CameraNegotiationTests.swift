@@ -81,7 +81,7 @@ import Testing
         #expect(choice.reason.contains("does not support 60 fps"))
     }
 
-    @Test func `a larger size of the same shape is made smaller`() throws {
+    @Test func `a larger size of the same aspect ratio is scaled down`() throws {
         let choice = try choose(Self.webcam, exactly(640, 360))
         #expect(choice.size == PictureSize(width: 1280, height: 720))
         #expect(choice.recordedSize == PictureSize(width: 640, height: 360))

@@ -18,7 +18,7 @@ struct FileSourceTests {
         return packets
     }
 
-    @Test func `packets of both tracks come in the order of their decoding times`() throws {
+    @Test func `packets of both tracks are in the order of their decoding times`() throws {
         let files = try MediaFiles()
         // All of one track before the other: not interleaved at all.
         let path = try files.make(
@@ -157,7 +157,7 @@ struct FileSourceTests {
 
     // MARK: Unusable files
 
-    @Test func `a file that is not there is named`() {
+    @Test func `an absent file is named`() {
         #expect(
             throws: DeviceError.cannotOpen(path: "/nowhere/clip.mp4", reason: "no such file")
         ) {

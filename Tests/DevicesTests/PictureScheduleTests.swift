@@ -34,7 +34,7 @@ import Testing
         #expect(due.last == start + Int64(exact))
     }
 
-    @Test func `a picture at the very end of the duration is not made`() {
+    @Test func `a picture at the end of the duration is not painted`() {
         let rate = FrameRate(30)
         #expect(rate.pictures(inNanoseconds: 100_000_000) == 3)
         #expect(rate.pictures(inNanoseconds: 100_000_001) == 4)

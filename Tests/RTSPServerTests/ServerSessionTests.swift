@@ -11,7 +11,7 @@ import Testing
         var session: ServerSession
         var sequence = 0
         var now: Int64 = 0
-        /// What the server is to do and has not done.
+        /// Actions that the session requires and that are pending.
         var requests: [ServerSession.Action] = []
 
         init(ports: ServerPorts? = ServerPorts(rtp: 6_000, rtcp: 6_001)) {

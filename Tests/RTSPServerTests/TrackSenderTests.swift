@@ -50,7 +50,7 @@ enum ServedMedia {
             TrackSender(ServedTrack(index: 0, format: format), random: (random, 0xFFFF_FFF0)))
     }
 
-    /// What a camera's client makes of the packets, in order: samples and holes.
+    /// Samples and holes that a camera's client reads from the packets, in order.
     private static func received(_ batch: PacketBatch, _ codec: VideoCodec) throws
         -> [DepacketizedItem]
     {

@@ -2,11 +2,11 @@ import Testing
 
 @testable import RTSP
 
-/// What cameras' timestamps do, one test each. Times are nanoseconds.
+/// Behaviours of cameras' timestamps, one test each. Times are nanoseconds.
 @Suite struct ArrivalClockTests {
     private static let second: Int64 = 1_000_000_000
 
-    /// A camera whose pictures are captured every 40 ms and take their way.
+    /// A camera whose pictures are captured every 40 ms and arrive after a delay.
     private struct Camera {
         var clock = ArrivalClock(clockRate: 90_000)
         var captured: Int64 = 1_000 * ArrivalClockTests.second
@@ -69,10 +69,9 @@ import Testing
         #expect(camera.clock.takeFindings() == .init())
     }
 
-    @Test func `stamps at the nominal rate while fewer pictures come are judged by arrival`() throws
-    {
+    @Test func `timestamps slower than the arrivals are replaced by arrival`() throws {
         var camera = Camera()
-        // Says 50 pictures per second, and sends 25.
+        // Timestamps of 50 pictures per second; 25 are sent.
         for _ in 0..<25 * 60 { camera.send(ticks: 1_800, delay: 20_000_000) }
         let findings = camera.clock.takeFindings()
         let rate = try #require(findings.ratePPM)
@@ -83,7 +82,7 @@ import Testing
         #expect(errors.least > 0)
     }
 
-    @Test func `stamps that run too fast are judged by arrival`() {
+    @Test func `timestamps faster than the arrivals are replaced by arrival`() {
         var camera = Camera()
         for _ in 0..<25 * 60 { camera.send(ticks: 7_200, delay: 20_000_000) }
         #expect(camera.errors(from: 0) == (20_000_000, 20_000_000))
@@ -150,7 +149,7 @@ import Testing
             var random = Numbers(state: 3)
             var camera = Camera()
             for index in 0..<1_000 as Range<Int64> {
-                // What was captured in the meantime arrives at once.
+                // Pictures captured in the meantime arrive at once.
                 let left = index >= 500 ? max(0, pause - (index - 500) * 40) : 0
                 camera.send(delay: max(Self.delay(&random), left * 1_000_000))
             }
@@ -161,7 +160,7 @@ import Testing
         }
     }
 
-    @Test func `times grow where a network gets quicker by a second at once`() {
+    @Test func `times increase when the network's delay drops by a second`() {
         var camera = Camera()
         for index in 0..<2_000 as Range<Int64> {
             // Slower for twenty seconds: the stamps seem to have paused.
@@ -195,7 +194,7 @@ import Testing
         }
     }
 
-    /// Stamps of a slow clock that nearly stand still make its rate great; then those far away are at the end of all times.
+    /// Slow timestamps imply a high rate; extrapolated times must saturate.
     @Test(arguments: [1, 90_000, .max] as [UInt32])
     func `no timestamps trap, at any clock rate`(clockRate: UInt32) {
         for seed in 1...40 as ClosedRange<UInt64> {

@@ -5,7 +5,7 @@ import Testing
 /// Responses of cameras that deviate from the standard.
 @Suite struct CameraQuirksTests {
     @Test(arguments: [nil, CameraLogin(user: "u", password: "p")])
-    func `a camera that wants a login for keep-alives only is kept`(login: CameraLogin?) throws {
+    func `a camera that requires a login only for keep-alives is kept`(login: CameraLogin?) throws {
         var camera = try ScriptedCamera(login: login)
         camera.open()
         let offer = ["WWW-Authenticate: Digest realm=\"r\", nonce=\"one\""]

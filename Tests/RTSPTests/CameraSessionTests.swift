@@ -130,7 +130,7 @@ struct ScriptedCamera {
 }
 
 @Suite struct CameraSessionTests {
-    @Test func `a session goes from OPTIONS to PLAY, with the camera's own controls`() throws {
+    @Test func `a session is set up from OPTIONS to PLAY with the camera's controls`() throws {
         var camera = try ScriptedCamera()
         camera.open()
         #expect(
@@ -441,9 +441,7 @@ struct ScriptedCamera {
         #expect(own.now <= 11_000_000_000)
     }
 
-    @Test func `sound of another payload type than described is reported once if pictures come`()
-        throws
-    {
+    @Test func `audio of another payload type is reported once while pictures arrive`() throws {
         var own = try ScriptedCamera()
         own.open()
         for number in 0..<40 as Range<UInt16> {

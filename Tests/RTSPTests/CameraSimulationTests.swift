@@ -2,7 +2,8 @@ import Testing
 
 @testable import RTSP
 
-/// Cameras whose packets are lost, doubled, overtaken and cut anywhere, from a seed: what is given was sent, and what is missing is told.
+/// Cameras whose packets are lost, doubled, reordered and cut anywhere, from a seed. Every delivered unit was sent, and
+/// every missing one is reported.
 @Suite struct CameraSimulationTests {
     private static let interval: Int64 = 40_000_000
 

@@ -4,7 +4,7 @@ import Testing
 
 @testable import RTSP
 
-/// What cameras do with RFC 6184, one test each.
+/// Variants of RFC 6184 in cameras, one test each.
 @Suite struct H264DepacketizerTests {
     private static let sps: [UInt8] = [0x67, 1, 2]
     private static let pps: [UInt8] = [0x68, 3]
@@ -259,7 +259,7 @@ import Testing
         }
     }
 
-    @Test func `the delimiter and the sets before the second picture belong to it`() {
+    @Test func `a delimiter and parameter sets belong to the next picture`() {
         var own = Sender()
         let before = [H264Writer.delimiter] + Self.sets(Self.frames)
         for number in 0..<2 as Range<UInt32> {
@@ -459,7 +459,7 @@ import Testing
         arguments: [
             [24, 0, 200, 1], [24, 0], [28], [29, 0, 0, 0], [25, 0, 0, 0, 1, 1],
         ] as [[UInt8]])
-    func `a payload that contradicts its format costs its picture only`(payload: [UInt8]) {
+    func `a payload that contradicts its format drops only its picture`(payload: [UInt8]) {
         var own = Sender()
         own.send(Self.idr, at: 0)
         own.send(payload, at: 0)

@@ -141,7 +141,7 @@ import Testing
     // MARK: Lags
 
     @Test(arguments: 1...5 as ClosedRange<UInt64>)
-    func `timestamps that count pictures lag behind after an encoder stood still`(seed: UInt64) {
+    func `timestamps that count pictures lag after a stall, and are corrected`(seed: UInt64) {
         let run = run(
             shots(1_000, distance: { $0 == 200 ? 840_000_000 : 40_000_000 }) { index, _ in
                 Int64(index) * 3_600
@@ -424,7 +424,7 @@ import Testing
         #expect(run.findings.isEmpty, "\(run.findings)")
     }
 
-    @Test func `a network that is slow for a while does not make times early`() {
+    @Test func `a network that is slow for a while causes no early times`() {
         // Slower by 1.5 s for ten seconds: not to be told from timestamps that lag; arrivals stay the bound.
         let run = run(
             shots(

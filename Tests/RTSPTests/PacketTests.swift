@@ -92,7 +92,7 @@ import Testing
         #expect(next[0].number == 65_536 * 2 + 2)
     }
 
-    @Test func `packets that overtake each other come in order`() {
+    @Test func `reordered packets are output in order`() {
         var window = PacketWindow(waitNanoseconds: 100)
         var given: [UInt16] = []
         for (time, sequence) in ([10, 12, 13, 11, 11, 14] as [UInt16]).enumerated() {

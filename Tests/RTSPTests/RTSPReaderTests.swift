@@ -53,7 +53,7 @@ import Testing
         #expect(error == .tooLarge(part: "message's header", limitBytes: 65_536))
     }
 
-    @Test func `a body beyond the limit is refused before it comes`() {
+    @Test func `a body above the limit is refused by its stated length`() {
         var reader = RTSPReader()
         reader.add(Array("RTSP/1.0 200 OK\r\nContent-Length: 300000\r\n\r\n".utf8))
         #expect(throws: RTSPError.tooLarge(part: "message's body", limitBytes: 262_144)) {

@@ -5,7 +5,7 @@ import Testing
 /// Cameras that refuse to set up a track.
 @Suite struct RefusedTrackTests {
     @Test(arguments: ["404 Not Found", "461 Unsupported Transport", "500 Internal Server Error"])
-    func `sound that is refused does not cost the pictures`(status: String) throws {
+    func `a session with a refused audio track plays the video`(status: String) throws {
         var camera = try ScriptedCamera()
         camera.answer()
         camera.answer(
@@ -25,7 +25,7 @@ import Testing
         #expect(camera.end == nil && camera.unitCount == 4)
     }
 
-    @Test func `sound that is refused first does not cost the pictures`() throws {
+    @Test func `a session whose first track, audio, is refused plays the video`() throws {
         var camera = try ScriptedCamera()
         camera.answer()
         camera.answer(body: ScriptedCamera.description)
@@ -38,7 +38,7 @@ import Testing
         #expect(camera.outputs.last == .ready && camera.end == nil)
     }
 
-    @Test func `pictures that are refused, or sound alone, end the session`() throws {
+    @Test func `a refused video track, or audio alone, ends the session`() throws {
         var camera = try ScriptedCamera()
         camera.answer()
         camera.answer(body: ScriptedCamera.description)

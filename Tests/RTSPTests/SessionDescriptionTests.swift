@@ -68,7 +68,7 @@ import Testing
         #expect(own.coding == .video(.h264, nil))
     }
 
-    @Test func `parameter sets with a start code in front and zeros behind are used`() throws {
+    @Test func `parameter sets with a start code and trailing zeros are used`() throws {
         let sequence = H264Writer.Sequence().nalUnit
         let picture = H264Writer.pictureSet()
         let own = try track(
