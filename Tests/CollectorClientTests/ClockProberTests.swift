@@ -95,7 +95,7 @@ import Wire
         #expect((555...575).contains(length), "\(length)")
     }
 
-    @Test func `the burst waits for a first answer, but not for ever`() {
+    @Test func `the burst waits a limited time for the first answer`() {
         var prober = ClockProber(epoch: 1, now: 0)
         #expect(!prober.isBurstOver(now: 5_999 * millisecond))
         #expect(prober.isBurstOver(now: 6_000 * millisecond))

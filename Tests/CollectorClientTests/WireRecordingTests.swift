@@ -63,7 +63,7 @@ import Testing
         }
     }
 
-    @Test func `every flipped byte behind the header is found`() throws {
+    @Test func `every flipped byte after the header is detected`() throws {
         for position in WireRecording.headerBytes..<Self.bytes.count {
             var damaged = Self.bytes
             damaged[position] ^= 0x10

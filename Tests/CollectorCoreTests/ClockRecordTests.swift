@@ -156,7 +156,7 @@ private struct Box {
         #expect(model.agentNanoseconds == -5 * second)
     }
 
-    @Test func `a lying exchange is counted, and the other source never notices`() throws {
+    @Test func `a wrong exchange is counted, without effect on the other source`() throws {
         func record(lies: Bool) -> Observation {
             var honest = Box("honest", clockNanoseconds: 3 * second)
             var liar = Box("liar", clockNanoseconds: 9 * second)

@@ -50,7 +50,7 @@ import Testing
         #expect(captured == [1_003])
     }
 
-    @Test func `a directory that cannot be made durable holds up its own source alone`() throws {
+    @Test func `a directory that cannot be made durable blocks only its own source`() throws {
         let scene = try DiskScene()
         let directory = scene.layout.source("session", "one")
         scene.open(2, of: "one")
@@ -202,9 +202,7 @@ import Testing
     }
 
     @Test
-    func `a local copy goes when its proof is about this very file, and the rest with the segment`()
-        throws
-    {
+    func `a local copy is removed only if its proof is about this file`() throws {
         let scene = try DiskScene(keepsCatalog: true)
         let owner = SourceKey(session: "session", source: "one")
         let segment = SegmentKey(owner, origin: DiskScene.zero.advanced(by: 1_000_000_000))

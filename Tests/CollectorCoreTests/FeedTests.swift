@@ -234,7 +234,7 @@ import Wire
         #expect(numbers == [1, 2, 5, 6])
     }
 
-    @Test func `a source that is left out does not hold up the others`() {
+    @Test func `a skipped source does not delay the others`() {
         var budget = FeedBudget(maximumBytes: 100)
         func admits(
             _ source: String, _ size: Int, key: Bool = false, besides held: Int = 0

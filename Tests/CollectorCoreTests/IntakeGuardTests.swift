@@ -89,7 +89,7 @@ struct `An intake's guard` {
     }
 
     @Test
-    func `leaves an agent alone whose long message comes slowly while memory grows for others`() {
+    func `allows a slow long message while memory grows for others`() {
         var scene = Scene(sources: 1)
         // A second of pictures over a one-megabit uplink cannot account for the memory's growth.
         for _ in 0..<50 { #expect(scene.look(read: 10_000, grown: 1 << 20) == nil) }
@@ -98,7 +98,7 @@ struct `An intake's guard` {
         #expect(!excesses.isEmpty, "by now it can be")
     }
 
-    @Test func `leaves an agent alone whose messages are finished while memory grows for others`() {
+    @Test func `allows an agent with complete messages while memory grows for others`() {
         var scene = Scene(sources: 1)
         for _ in 0..<100 {
             #expect(scene.look(read: 400_000, taken: 0, grown: 10 << 20) == nil)

@@ -18,7 +18,7 @@ import Testing
         return entry
     }
 
-    @Test func `a line is written as it comes while there are few`() {
+    @Test func `a line is written at once while there are few`() {
         var fold = LedgerFold(SourceBudgets())
         for number in 1...100 as ClosedRange<UInt64> {
             let lines = fold.add(gap(number), sequences: number...number, now: 0)
@@ -54,7 +54,7 @@ import Testing
     }
 
     @Test
-    func `no line makes a ledger longer than readers take, also one that had been long before`() {
+    func `no line makes a ledger longer than readers accept`() {
         var fold = LedgerFold(SourceBudgets(), writtenBytes: 200 << 20)
         var bytes: Int64 = 200 << 20
         var entry = LedgerEntry(kind: .opened, at: UTCTime(nanoseconds: 0))

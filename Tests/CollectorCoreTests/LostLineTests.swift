@@ -103,7 +103,7 @@ private let second: Int64 = 1_000_000_000
         #expect(durable.missing(5...9, of: "camera", spool: spool) == [5...6, 9...9])
     }
 
-    @Test func `a session is remembered for as long as its files may fail`() throws {
+    @Test func `an ended session is remembered while its files may fail`() throws {
         var harness = SessionHarness()
         var camera = SteadyCamera("camera")
         harness.open(camera, at: 0)

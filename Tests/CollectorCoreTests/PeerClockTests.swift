@@ -91,8 +91,7 @@ import Wire
         #expect(try #require(scene.status().ageSeconds) > 590)
     }
 
-    @Test func `the quickest exchange of each window is kept, so that a session's begin has some`()
-    {
+    @Test func `the fastest exchange of each window is kept for the next session`() {
         var scene = Scene(seed: 3)
         scene.run(seconds: 60)
         #expect((25...61).contains(scene.peer.keptCount), "\(scene.peer.keptCount)")
@@ -119,7 +118,7 @@ import Wire
         #expect(scene.peer.keptCount > before)
     }
 
-    @Test func `a jump is kept so that a reader finds it`() throws {
+    @Test func `both sides of a clock jump are kept`() throws {
         var scene = Scene(seed: 5)
         scene.run(seconds: 200)
         scene.offset += 40_000_000

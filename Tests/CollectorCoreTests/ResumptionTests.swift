@@ -495,7 +495,7 @@ private struct Left {
         }
     }
 
-    @Test func `after a reboot with a clock that is hours behind, everything is recorded`() throws {
+    @Test func `after a reboot with a clock hours behind, all samples are recorded`() throws {
         var left = Left()
         // After three hours of session, the clock claims that it began a minute ago.
         let hours = 3 * 3_600 * second

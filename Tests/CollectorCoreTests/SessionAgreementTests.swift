@@ -197,7 +197,7 @@ private let second: Int64 = 1_000_000_000
                     ? nil
                     : database.agree(
                         message.proposal, exchange: exchange(member, now), now: now)
-                // Of a lost answer, the row is there, and the question counts as failed.
+                // If an answer is lost, the row exists, and the query has failed.
                 let isLost = isFaulty && chance(5)
                 message.answer = .some(isLost ? nil : agreement)
                 message.due = now + (isFaulty ? tenths(30) : 0)

@@ -31,7 +31,7 @@ private let second: Int64 = 1_000_000_000
         #expect(harness.ended == harness.started)
     }
 
-    @Test func `zero waits for sound that comes later than the pictures that it is older than`() {
+    @Test func `zero waits for audio that is earlier than the pictures but arrives later`() {
         var harness = SessionHarness()
         var camera = SteadyCamera("camera")
         camera.tracks = [SteadyCamera.format, SteadyCamera.soundFormat]
@@ -143,7 +143,7 @@ private let second: Int64 = 1_000_000_000
         #expect(harness.ended.count == 1 && harness.reasons == [.complete])
     }
 
-    @Test func `a session whose kept records do not become durable ends nevertheless`() {
+    @Test func `a session ends even if its kept records do not become durable`() {
         var harness = SessionHarness()
         var camera = SteadyCamera("camera")
         sendKept(&camera, &harness)

@@ -65,7 +65,7 @@ private let firstPicture = 1_000 * second - 1
         #expect(manifest.clock?.zeroErrorNanoseconds == 700_000)
         #expect(manifest.attached == nil)
         #expect(harness.notes.contains { $0.contains("by the database server's clock") })
-        // What was held is recorded, and the second file begins a minute after the site's zero.
+        // The held samples are recorded, and the second file begins a minute after the site's zero.
         harness.picture(&camera, capturedAt: 1_051 * second, arriving: 1_051 * second)
         harness.tick(1_060 * second)
         #expect(

@@ -109,7 +109,7 @@ private let second: Int64 = 1_000_000_000
             engine.tick(at: SessionHarness.instant(seconds * second), heardUntil: second)
         }
         #expect(engine.absentSources == [])
-        // Whoever cuts its connection is away.
+        // A source without a connection is away.
         engine.lost(peer, at: SessionHarness.instant(6 * second))
         let away = try #require(status(engine, at: 6 * second).sources.first)
         #expect(away.isRecorded && !away.isConnected && away.elsewhere == nil)

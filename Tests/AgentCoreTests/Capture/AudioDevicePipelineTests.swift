@@ -113,7 +113,7 @@ import Testing
         return Double(end - first.ptsNanoseconds) * 1e-9
     }
 
-    @Test func `a device's sound lasts as long as it was asked for, and is reported`() throws {
+    @Test func `a device's audio has the requested duration, and is reported`() throws {
         let result = try run(seconds: 5, [[.sound(seconds: 8)]])
         #expect(result.ends == [.finished("duration reached")])
         #expect(abs(length(result.audio) - 5) < 0.03)

@@ -94,7 +94,7 @@ final class CollectingSink: CaptureSink {
         return true
     }
 
-    /// What came, after the end.
+    /// The collected output, after the end.
     func wait() -> Result {
         finished.wait()
         return result.withLock { $0 }

@@ -57,7 +57,7 @@ import Testing
         #expect(written == Self.burst - 1)
     }
 
-    @Test func `a clock that goes back costs no line`() {
+    @Test func `a clock that goes back suppresses no line`() {
         var budget = CaptureLogBudget()
         let written = [100, 0, 101].map { budget.admits(.note, now: $0 * Self.interval) }
         #expect(written == [true, true, true])

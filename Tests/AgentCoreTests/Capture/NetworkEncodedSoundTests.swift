@@ -6,7 +6,7 @@ import Wire
 @testable import AgentCore
 @testable import RTSP
 
-/// What becomes of a network camera's sound that is not AAC.
+/// Transcoding of a network camera's audio that is not AAC.
 @Suite struct NetworkEncodedSoundTests {
     private static let interval: Int64 = 20_000_000
     private static let packetFrames = 160
@@ -244,7 +244,8 @@ import Wire
         #expect((loss.durationNanoseconds - 300 * Self.interval).magnitude < 100_000_000)
     }
 
-    @Test func `sound that comes after silence was recorded for it is lost, and reported`() throws {
+    @Test func `audio that arrives after its time was recorded as silence is reported lost`() throws
+    {
         let stand = try Stand()
         try stand.send(0..<100)
         try stand.pause(100..<300)
@@ -305,7 +306,7 @@ import Wire
             result.losses.allSatisfy {
                 $0.text.hasSuffix("came for a time that had sound already: they are dropped")
             })
-        // Of 200 ms, less than 60 remain to be closed by resampling.
+        // Less than 60 of the 200 ms remain to be closed by resampling.
         let beep = try #require(beeps(result).first)
         #expect(beep.lowerBound - stand.arrival(150) < 62_000_000)
         #expect(beep.lowerBound - stand.arrival(150) > -2_000_000)

@@ -8,7 +8,7 @@ import Wire
 @testable import AgentCore
 @testable import RTSP
 
-/// What becomes of a network camera's access units, and of what is missing between them.
+/// Samples and losses from a network camera's access units and holes.
 @Suite struct NetworkTrackTests {
     private static let interval: Int64 = 100_000_000
 

@@ -69,7 +69,7 @@ import Testing
         #expect(text(large) == ["dropped 0+14", "p14", "p16", "p18"])
     }
 
-    @Test func `pictures of a camera that is short of buffers are not kept`() {
+    @Test func `pictures of a camera with few buffers are not kept`() {
         var backlog = PictureBacklog()
         for number in Int64(0)..<6 { backlog.put(picture(number), shape, isScarce: number < 4) }
         #expect(text(backlog) == ["dropped 0+4", "p4"])

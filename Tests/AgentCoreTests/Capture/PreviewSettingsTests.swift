@@ -5,7 +5,7 @@ import Testing
 
 @testable import AgentCore
 
-/// What is recorded with `--preview`.
+/// Settings of a recording with `--preview`.
 @Suite struct PreviewSettingsTests {
     private func settings(video: String = "test", preview: String) throws -> CaptureSettings {
         var settings = CaptureSettings(sourceName: "door")

@@ -188,7 +188,7 @@ import Testing
         }
     }
 
-    @Test func `a busy moment costs no picture of a camera where late ones are kept`() throws {
+    @Test func `an encoder stall loses no picture of a camera if late ones are kept`() throws {
         let camera = EagerCamera(80)
         let (result, isRead) = try capture(.keep, camera, standingStillFor: 45, seconds: 6)
         #expect(isRead, "nobody reads the camera while the encoder is busy")

@@ -57,9 +57,7 @@ import Wire
         return (hasEnded, group)
     }
 
-    @Test func `a preview that cannot be opened costs only itself, and ends with its source`()
-        throws
-    {
+    @Test func `a preview that cannot be opened does not affect its source`() throws {
         let directory = FileManager.default.temporaryDirectory
             .appending(path: "tributary-group-\(UUID().uuidString)")
         defer { try? FileManager.default.removeItem(at: directory) }
@@ -111,7 +109,7 @@ import Wire
         return false
     }
 
-    /// The lock of the spool was held until the agent went away, and it never did: the source did not run again in that process.
+    /// A regression test: an agent that has ended must release the lock of its spool.
     @Test(arguments: ["file:/no/such/file.mp4", "test"])
     func `an agent that has ended leaves its spool to the next one`(first: String) throws {
         let directory = FileManager.default.temporaryDirectory
@@ -132,7 +130,7 @@ import Wire
     }
 
     @Test(arguments: ["file:/no/such/file.mp4", "test"])
-    func `an agent that has ended is not kept by its own closures`(video: String) throws {
+    func `an agent that has ended is not retained by its closures`(video: String) throws {
         let directory = FileManager.default.temporaryDirectory
             .appending(path: "tributary-group-\(UUID().uuidString)")
         defer { try? FileManager.default.removeItem(at: directory) }
@@ -206,7 +204,7 @@ import Wire
             #expect(access(gone.uplink.controlPath ?? "", F_OK) != 0)
         }
         #expect(waits { group.progress[0].trouble != nil })
-        // During an attempt, no next one is known.
+        // During an attempt, there is no next attempt yet.
         var status = CaptureStatus()
         #expect(
             try waits {

@@ -81,7 +81,7 @@ struct `A disk that becomes writable again` {
     }
 
     @Test func `a disk that was full takes the records in memory when there is room`() throws {
-        // What an earlier life left is still to be sent.
+        // The records of an earlier process are still to be sent.
         var earlier = LonelyAgent(shelf: try shelf())
         earlier.capture(20, at: second)
         disk.setCapacity(0)

@@ -25,7 +25,7 @@ struct `A backlog on a disk` {
     }
 
     @Test(arguments: 0..<6 as Range<UInt64>)
-    func `through lost connections everything arrives once`(seed: UInt64) throws {
+    func `all records arrive once through lost connections`(seed: UInt64) throws {
         let simulation = try run(seed, [])
         #expect(simulation.arrived.count == simulation.made.count, "seed \(seed)")
         #expect(simulation.gaps.isEmpty, "seed \(seed)")
@@ -62,7 +62,7 @@ struct `A backlog on a disk` {
     }
 
     @Test(arguments: 0..<6 as Range<UInt64>)
-    func `records that wait for others are as safe as those that are sent at once`(
+    func `gathered records are as safe as records sent at once`(
         seed: UInt64
     ) throws {
         let killed = try run(seed, [.kills], gathers: true)
@@ -100,7 +100,7 @@ struct `A backlog on a disk` {
         seed: UInt64
     ) throws {
         let simulation = try run(seed, [.snapshots])
-        // What was kept when the snapshot was made, and not sent until it came back, may be there again.
+        // Records that were kept at the snapshot, and not sent before it was restored, may exist again.
         let lost = simulation.made.subtracting(simulation.arrived.keys)
         #expect(lost.isSubset(of: simulation.undone), "seed \(seed): \(lost.count)")
         let renewed = simulation.logs.count { $0.contains("restored to an earlier state") }

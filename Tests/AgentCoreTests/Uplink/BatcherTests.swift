@@ -79,7 +79,7 @@ import Wire
         #expect(batcher.take()?.runs.map(\.track) == [.video])
     }
 
-    @Test func `pictures come first, and the payload is in the order of the runs`() throws {
+    @Test func `the video run is first, and the payload is in the order of the runs`() throws {
         var batcher = Batcher(intervalNanoseconds: interval)
         _ = batcher.add(sample(.audio, at: 0, bytes: 2, fill: 7), now: 0)
         _ = batcher.add(sample(.video, at: 1, bytes: 3, fill: 8), now: 0)

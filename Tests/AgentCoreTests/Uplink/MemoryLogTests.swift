@@ -200,7 +200,7 @@ private struct DisklessAgent {
     }
 
     /// Formats are said at the beginning of each file, and a gap of dropped files says none.
-    @Test func `records behind a gap have the formats of their time`() {
+    @Test func `records after a gap have the formats of their time`() {
         let before = BacklogSimulation.formats
         let sound = TrackFormat.audio(
             .aac(configuration: [0x12, 0x10], sampleRate: 44_100, channels: 2))

@@ -693,7 +693,7 @@ struct MirrorTests {
         agent.pass()
         let spool = agent.hellos[agent.first]?.last?.spool
         disk.restore(snapshot)
-        // What was captured after the snapshot is at one collector; the other one is asked now.
+        // Records from after the snapshot are at one collector; the other one is asked now.
         var again = try MirroredAgent(disk: disk)
         again.capture(5)
         again.connect()

@@ -7,7 +7,7 @@ import Testing
 @testable import AgentCore
 
 struct `An uplink` {
-    /// A function that is wrapped once more with every call needs a little more stack each time: after hours, all of it.
+    /// A regression test: a closure wrapped again with each call would need more stack each time.
     @Test func `queries the stop state in constant stack depth`() throws {
         var settings = UplinkSettings(
             endpoint: "tcp://c:1", sourceName: "camera", agentName: "box", software: "agent",
@@ -22,7 +22,7 @@ struct `An uplink` {
         #expect(first - depth.lowest < 4_096, "\(first - depth.lowest) bytes of stack more")
     }
 
-    /// A lock that was held until the object went away was held for ever, because closures kept the object.
+    /// A regression test: closures must not retain the uplink, which holds the lock of its spool.
     @Test func `releases its spool when it is closed`() throws {
         let path = FileManager.default.temporaryDirectory
             .appending(path: "tributary-uplink-\(UUID().uuidString)").path
@@ -40,7 +40,7 @@ struct `An uplink` {
     }
 }
 
-/// How far down the stack a function was called.
+/// Stack depth at a call.
 private final class StackDepth: Sendable {
     private let place = Mutex(Int.max)
 

@@ -109,7 +109,7 @@ struct GroupSimulation {
     private(set) var greatestShift: Int64 = 0
     /// Sessions that more than one archive has.
     private(set) var sharedSessions = 0
-    /// What the collectors of a site recorded after a while without faults.
+    /// Sessions that a site's collectors recorded after a while without faults.
     private var recordedAtOnce: Set<String> = []
     /// Sessions that are parts of others.
     private(set) var attachedSessions = 0
@@ -551,7 +551,7 @@ extension GroupSimulation {
 // MARK: - The site
 
 extension GroupSimulation {
-    /// What a collector and its site's database say to each other.
+    /// Exchanges of a collector with its site's database.
     private mutating func followSite(_ index: Int, at instant: Instant) {
         guard site != nil else { return }
         let (name, start) = (members[index].name, members[index].starts)

@@ -101,7 +101,7 @@ struct SimulatedSite {
                 agreement = tables.agree(
                     message.proposal, exchange: exchange(at: now, bootedAt: bootedAt), now: now)
             }
-            // Of a lost answer, the row exists, and the question has failed.
+            // If an answer is lost, the row exists, and the query has failed.
             if !isPeaceful, chance(5) { agreement = nil }
             message.answer = .some(agreement)
             message.dueNanoseconds = now
