@@ -114,7 +114,7 @@ struct `Access by password` {
             access.check(cookie: "x=1; \(cookie)")
                 == .allowed(.user("anna"), rights, renewedCookie: nil))
         #expect(access.check(cookie: "\(cookie); \(cookie)") != .refused(.notLoggedIn))
-        // Of two different ones, another site may have set either.
+        // Another site may have set either of two different cookies.
         #expect(access.check(cookie: "\(cookie); \(cookie)A") == .refused(.notLoggedIn))
         #expect(scene.lines.all.isEmpty)
     }
@@ -156,9 +156,7 @@ struct `Access by password` {
         #expect(await access.logIn(long, long, from: "192.0.2.2") == .wrong)
     }
 
-    @Test func `is limited by name at an address, also for names that there are not`()
-        async throws
-    {
+    @Test func `is limited by name and address, also for unknown names`() async throws {
         try scene.add("anna")
         let access = try scene.access()
         for name in ["anna", "nobody"] {
@@ -435,7 +433,7 @@ struct `Access by token` {
 }
 
 @Suite(.timeLimit(.minutes(1)))
-struct `An answer without an end` {
+struct `An endless answer` {
     private static let viewer = Rights(role: .viewer, sources: .all)
 
     private let scene = AccessScene()

@@ -2,7 +2,7 @@ import Testing
 
 @testable import Accounts
 
-struct `Networks that an account is known from` {
+struct `The known networks of an account` {
     private func network(_ number: Int) -> RemoteNetwork {
         RemoteNetwork("10.0.\(number >> 8 & 255).\(number & 255)")
     }
@@ -19,7 +19,7 @@ struct `Networks that an account is known from` {
         #expect(!known.contains(network(0), of: "ben"))
     }
 
-    @Test func `are of as many accounts as there can be`() {
+    @Test func `are kept for the maximum number of accounts`() {
         var known = KnownNetworks()
         for index in 0..<3 * KnownNetworks.maximumNames {
             known.add(network(index), of: "user-\(index)")

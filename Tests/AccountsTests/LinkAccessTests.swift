@@ -60,7 +60,7 @@ struct `Access by link` {
         #expect(
             answer("/api/v1/live/door/picture.jpg", link).0
                 == .allowed(.link, rights, renewedCookie: nil))
-        // Who may see a source may see its preview.
+        // The right to a source includes its preview.
         #expect(
             answer("/api/v1/live/door.preview/picture.jpg", link).0
                 == .allowed(.link, rights, renewedCookie: nil))
@@ -145,7 +145,7 @@ struct `Access by link` {
         #expect(access.check(link: link, at: 1) == .refused(.linkEnded))
     }
 
-    @Test func `is not made for an account that has changed meanwhile`() throws {
+    @Test func `is not made for an account that has just changed`() throws {
         try scene.add("anna", sources: SourceScope("hall"))
         let access = try scene.access()
         for name in ["anna", "ben"] {

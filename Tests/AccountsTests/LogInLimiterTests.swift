@@ -4,7 +4,7 @@ import Testing
 
 private let second: Int64 = 1_000_000_000
 
-/// What an attempt is answered with, in short.
+/// The result of an attempt.
 private enum Outcome: Hashable {
     case fast, slow
     case refused(Int)
@@ -42,8 +42,7 @@ struct `A limiter of log-ins` {
         RemoteNetwork("10.\(number >> 16 & 255).\(number >> 8 & 255).\(number & 255)")
     }
 
-    @Test func `lets five failures of a name from an address pass, and one more every 12 seconds`()
-    {
+    @Test func `allows five failures per name and address, then one every 12 seconds`() {
         var limiter = LogInLimiter()
         var now = 1_000 * second
         for _ in 0..<5 { #expect(limiter.fail("anna", from: home, now: now) == .fast) }
@@ -71,8 +70,7 @@ struct `A limiter of log-ins` {
         #expect(limiter.fail("ben", from: network(2_001), now: 0) == .fast)
     }
 
-    @Test func `slows a name after twenty failures from all addresses, until they are made up for`()
-    {
+    @Test func `slows a name after twenty failures from all addresses, for a time`() {
         var limiter = LogInLimiter()
         for index in 0..<20 {
             #expect(limiter.fail("anna", from: network(index), now: 0) == .fast)
@@ -97,7 +95,7 @@ struct `A limiter of log-ins` {
         #expect(limiter.fail("anna", from: home, now: 0) == .refused(12))
     }
 
-    @Test func `lets ten failures of an address pass, and one more every six seconds`() {
+    @Test func `allows ten failures per address, then one every six seconds`() {
         var limiter = LogInLimiter()
         for index in 0..<10 {
             #expect(limiter.fail("user-\(index)", from: home, now: 0) == .fast)

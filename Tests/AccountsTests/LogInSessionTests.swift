@@ -226,7 +226,7 @@ struct `Revoked log-ins` {
         #expect(!revoked.contains(other))
     }
 
-    @Test func `are forgotten when no cookie of theirs is valid any more`() throws {
+    @Test func `are forgotten when all their cookies have expired`() throws {
         var revoked = RevokedSessions(capacity: 3)
         let life = LogInSession.lifeSeconds
         for _ in 0..<3 { revoked.revoke(try session("anna"), now: now) }

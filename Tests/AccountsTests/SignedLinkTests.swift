@@ -83,7 +83,7 @@ struct `A signed link` {
         #expect(frame("/embed/door", query) == nil)
     }
 
-    @Test func `cannot be made for sessions to come`() {
+    @Test func `cannot be made for the latest session`() {
         #expect(throws: AccessError.self) {
             try link("/api/v1/sessions/latest/sources/door/media.mp4")
         }

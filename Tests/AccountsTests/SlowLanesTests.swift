@@ -26,7 +26,7 @@ struct `A slow log-in lane` {
         }
     }
 
-    @Test func `makes one attempt at a time, with a pause after a wrong one`() async {
+    @Test func `makes one attempt at a time, and pauses after a wrong one`() async {
         let lanes = SlowLanes(pause: .milliseconds(100))
         let made = MadeAttempts()
         let start = ContinuousClock.now
@@ -41,7 +41,7 @@ struct `A slow log-in lane` {
         #expect(lanes.count == 0)
     }
 
-    @Test func `has no pause after a right one, and does not hold up another name`() async throws {
+    @Test func `has no pause after a right one, and delays no other name`() async throws {
         let lanes = SlowLanes(pause: .seconds(30))
         let made = MadeAttempts()
         let slow = Task { _ = await fail(lanes, "anna", from: 1, made) }

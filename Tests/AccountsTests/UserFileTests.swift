@@ -41,7 +41,7 @@ struct `A file of accounts` {
             replacing: replacing)
     }
 
-    @Test func `is made with the first account, for its owner alone`() throws {
+    @Test func `is created with the first account, for its owner only`() throws {
         try add("anna", role: .operator)
         #expect(place.mode(users.path) == 0o600)
         let accounts = try users.accounts()
@@ -194,7 +194,7 @@ struct `A file of accounts` {
         #expect(!said.contains("\n"))
     }
 
-    @Test func `that is damaged is not shown`() throws {
+    @Test func `that is damaged is not printed`() throws {
         let damaged = AccessSample.secret.dropLast()
         try place.write("anna:viewer:*:\(damaged)", to: users.path)
         let error = #expect(throws: AccessError.self) { try users.accounts() }

@@ -98,9 +98,7 @@ import Testing
         #expect(answer.headers == ["etag": "\"a b\"", "x-empty": ""])
     }
 
-    @Test func `an interim answer is not the answer, and fields behind the body do not count`()
-        throws
-    {
+    @Test func `interim responses and trailer fields are ignored`() throws {
         let answer = try read([
             "HTTP/1.1 100 Continue", "x-first: 1", "", "HTTP/1.1 200 OK", "x-second: 2", "",
             "x-third: 3", "HTTP/1.1 500 E", "",

@@ -26,7 +26,7 @@ import Testing
         scene.live(also: segments.map { .forget(scene.expired($0)) })
         #expect(Set(scene.bucket.objects.keys) == objects)
         #expect(try scene.segments(Self.session).isEmpty)
-        // Whoever gets the right later removes them.
+        // A collector that gets the right later removes them.
         scene.mayRemove.withLock { $0 = { _ in true } }
         scene.live(also: segments.map { .forget(scene.expired($0)) })
         for segment in segments {
@@ -79,7 +79,7 @@ import Testing
         queue.add(.forgetSession("s"), now: 0)
         #expect(queue.take(now: 0) == .forgetSession("s"))
         queue.postponed(.forgetSession("s"), now: 0)
-        // Nobody has to wait for it at the end of the program.
+        // The program's end does not wait for it.
         #expect(queue.isExhausted && !queue.isIdle)
         #expect(queue.take(now: 4_999_999_999) == nil)
         #expect(queue.take(now: 5_000_000_000) == .forgetSession("s"))

@@ -46,7 +46,7 @@ import Testing
             .spools["camera"]?.first { $0.spool == spool }?.sequences
     }
 
-    @Test func `labels, marks and protection come along, and the bucket keeps them`() throws {
+    @Test func `labels, marks and protection are taken over, and stay in the bucket`() throws {
         let scene = UploadScene()
         try scene.archive.addSession("s", segments: 1, state: .recording)
         let contents = [

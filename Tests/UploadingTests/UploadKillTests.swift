@@ -155,7 +155,7 @@ import Testing
         }
     }
 
-    @Test func `a removed session goes from the store, wherever the program was killed`() throws {
+    @Test func `a removed session leaves the store, at a kill before any step`() throws {
         let count = try killEverywhere {
             let scene = try scene()
             try scene.archive.addSession("t", segments: 1)

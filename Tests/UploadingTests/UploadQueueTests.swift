@@ -37,7 +37,7 @@ import Testing
         #expect(queue.take(now: 0) == nil)
     }
 
-    @Test func `room is made before anything is uploaded`() {
+    @Test func `evictions precede uploads`() {
         var queue = begun()
         queue.add(.segment(first), now: 0)
         queue.add(.evict(second), now: 0)

@@ -12,9 +12,7 @@ import Testing
 
 /// Uploads without faults, and with changes meanwhile.
 @Suite struct UploadTests {
-    @Test func `everything of a session is in the store, proven, and each object was made once`()
-        throws
-    {
+    @Test func `every object of a session is stored once, with its proof`() throws {
         let scene = UploadScene()
         try scene.archive.addSession("s", segments: 3)
         try scene.archive.append(

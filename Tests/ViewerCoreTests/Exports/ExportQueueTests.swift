@@ -48,7 +48,7 @@ private final class ExportOrder: Sendable {
     let mayEnd = LiveEvent()
     private let state = Mutex<[String]>([])
 
-    /// Of the jobs, in the order in which they began.
+    /// Identifiers of the jobs, in the order in which they began.
     var ids: [String] { state.withLock { $0 } }
 
     func queue(in directory: String) -> ExportQueue {
@@ -123,7 +123,7 @@ extension ExportQueue {
         queue.stop()
     }
 
-    /// An encoded export notices in its file first.
+    /// An encoded export reports cancellation as an error of its output file.
     @Test func `a running export that is removed is cancelled, and has not failed`() async throws {
         for error in [ExportError.cancelled, ContainerError.cancelled] as [any Error] {
             let scene = ExportScene()

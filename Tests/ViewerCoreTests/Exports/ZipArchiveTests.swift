@@ -84,7 +84,7 @@ import Testing
 
     /// Neither its size nor what follows it fits 32 bits.
     @Test(.enabled(if: FileManager.default.isExecutableFile(atPath: "/usr/bin/python3")))
-    func `files of more than 4 GiB, and those behind them, are ZIP64`() throws {
+    func `files above 4 GiB, and those after them, use ZIP64`() throws {
         let large: Int64 = 5 << 30
         let place = AccessPlace()
         let path = "\(place.directory)/archive.zip"

@@ -138,7 +138,7 @@ private final class FakeProcesses: Sendable {
         #expect(try run(program, "stage=/x") { _ in } == reason)
     }
 
-    @Test func `the end of a process is noticed while another one holds its output open`() throws {
+    @Test func `the end of a process is detected while another one holds its output`() throws {
         let (program, directory) = try program(
             "sleep 20 & echo 'tributary: no file: give one' >&2; exit 1")
         defer { withExtendedLifetime(directory) {} }

@@ -11,11 +11,11 @@ struct LiveFeed {
         var groupSeconds = 2.0
         /// Greatest deviation of a picture from its regular time.
         var jitterSeconds = 0.0
-        /// Of a thousand batches, those behind which some are lost.
+        /// Number of batches per thousand after which some are lost.
         var losses = 0
-        /// Of a thousand batches, those before which a keyframe was requested.
+        /// Number of batches per thousand before which a keyframe was requested.
         var requests = 0
-        /// Of a thousand keyframes, those with which the format changes.
+        /// Number of keyframes per thousand with which the format changes.
         var changes = 0
     }
 

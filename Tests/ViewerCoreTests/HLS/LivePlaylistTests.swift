@@ -106,7 +106,7 @@ import ViewerCore
         #expect(found.isEmpty, "seed \(seed): \(found)")
     }
 
-    @Test func `the list keeps a window, and segments remain available behind it`() throws {
+    @Test func `the list has a window, and older segments remain available`() throws {
         var skipped = 0
         var listed: [UInt64: Int] = [:]
         var now = 0
@@ -157,7 +157,7 @@ import ViewerCore
         #expect(last > 3)
     }
 
-    @Test func `a source that is interrupted all the time does not make the list long`() throws {
+    @Test func `a source with many interruptions does not lengthen the list`() throws {
         var gatherer = PartGatherer<Int>(LiveTiming())
         var playlist = LivePlaylist(LiveTiming(), zero: Self.zero)
         var most = 0

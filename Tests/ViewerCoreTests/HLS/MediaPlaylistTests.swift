@@ -240,7 +240,7 @@ import ViewerCore
         var playlist = MediaPlaylist(.event, zero: Self.zero)
         playlist.update(segmentation, gaps: [])
         let rules = try expectRules(playlist.text)
-        // Of the last file, the last group is still open.
+        // The last file's last group is incomplete and not listed.
         #expect(rules.segments.count == 60 * 150 - 1)
         var before = try #require(playlist.text)
         for second in 36_000..<36_010 {

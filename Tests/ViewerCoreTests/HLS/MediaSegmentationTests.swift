@@ -108,7 +108,7 @@ import ViewerCore
         found.add(broken, name: "b", origin: 5)
         #expect(found.starts == [0, 5.9])
         #expect(found.segments[1].range == 3_187..<5_187)
-        // Of sound without a picture there is no segment.
+        // There is no segment of audio without a picture.
         var sound = WrittenFragments()
         sound.addSound(8...9)
         found.add(sound, name: "c", origin: 8)
@@ -165,7 +165,7 @@ import ViewerCore
         #expect(!found.segments[1].followsGap)
     }
 
-    @Test func `times of a damaged file that go back make no duration negative`() {
+    @Test func `decreasing times of a damaged file give no negative duration`() {
         var fragments = WrittenFragments(seconds: 5..<8)
         fragments.add(2...3, isKey: true)
         fragments.add(3...3, isKey: true)

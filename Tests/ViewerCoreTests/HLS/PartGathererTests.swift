@@ -197,7 +197,7 @@ import ViewerCore
         #expect(starts.allSatisfy { !$0.isDiscontinuous })
     }
 
-    @Test func `pictures that last longer than a part are written as long as a part`() {
+    @Test func `pictures longer than a part are listed with a part's duration`() {
         let timing = LiveTiming()
         let traits = LiveFeed.Traits(picturesPerSecond: 3, batch: 1, groupSeconds: 4)
         let parts = gather(LiveFeed(traits, seconds: 20, seed: 3), timing).parts
@@ -205,7 +205,7 @@ import ViewerCore
         #expect(parts.allSatisfy { $0.part.durationNanoseconds == timing.partTargetNanoseconds })
     }
 
-    @Test func `units of a source whose time stands still are not kept for ever`() {
+    @Test func `units of a source whose time does not advance are limited`() {
         var gatherer = PartGatherer<Int>(LiveTiming())
         var longest = 0
         for number in 0..<5_000 {

@@ -193,7 +193,7 @@ import Testing
         #expect(found.contains { $0.rule == breakage.rule })
     }
 
-    @Test func `a playlist that is made too short is found`() {
+    @Test func `a playlist that became too short is detected`() {
         let old = PlaylistRules(Self.live)
         let short = Self.live.replacing("MEDIA-SEQUENCE:7", with: "MEDIA-SEQUENCE:8").replacing(
             "#EXT-X-PROGRAM-DATE-TIME:2026-11-20T22:40:00.000Z\n#EXTINF:1,\n7.mp4\n", with: "")

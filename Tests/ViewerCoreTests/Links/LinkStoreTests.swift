@@ -32,7 +32,7 @@ import Testing
             try store().links(of: "vera", now: AccessSample.time(3_599)).map(\.id) == [link().id])
         #expect(try store().links(of: "otto", now: AccessSample.time(0)) == [])
         #expect(try store().links(of: "vera", now: AccessSample.time(3_600)) == [])
-        // What opens it is not kept.
+        // The signature is not stored.
         #expect(!(try place.text(path)).contains("signature"))
         #expect(place.mode(path) == 0o600)
     }

@@ -7,7 +7,7 @@ import Wire
 
 /// Frames of the live stream, as clients read them.
 @Suite struct LiveFrameTests {
-    @Test func `frames parse back, one behind the other`() throws {
+    @Test func `consecutive frames are parsed`() throws {
         var camera = LiveCamera("stage")
         camera.formats = [LiveCamera.video, LiveCamera.audio]
         let key = camera.next()

@@ -55,7 +55,7 @@ import Wire
         #expect(times == (0..<10).map { $0 * 3_600 })
     }
 
-    @Test func `a request for a part is answered when the part comes`() async throws {
+    @Test func `a request for a part is answered when the part is complete`() async throws {
         let hub = LiveHub()
         let stream = try await started(hub)
         defer { stream.stop() }
@@ -177,7 +177,7 @@ import Wire
     }
 
     /// A client would cache a partial segment under the segment's name.
-    @Test func `a segment that is not complete is not there yet`() async throws {
+    @Test func `an incomplete segment is not found`() async throws {
         let hub = LiveHub()
         let stream = try await started(hub)
         defer { stream.stop() }
@@ -266,7 +266,7 @@ import Wire
         #expect(next == text)
     }
 
-    @Test func `another format begins a segment behind a discontinuity`() async throws {
+    @Test func `a new format begins a segment after a discontinuity`() async throws {
         let hub = LiveHub()
         let stream = try await started(hub)
         defer { stream.stop() }

@@ -71,7 +71,7 @@ import Testing
         #expect(try #require(answer(start).sources.first).figures[.lagSeconds] == [0.2])
     }
 
-    @Test func `an hour is kept`() throws {
+    @Test func `one hour of steps is kept`() throws {
         for step in 0..<300 { tell([Source(lag: Double(step))], at: Int64(step) * Self.step) }
         let door = try #require(answer(299 * Self.step).sources.first)
         #expect(door.figures[.lagSeconds] == (60..<300).map { Double($0) })
@@ -107,7 +107,7 @@ import Testing
         #expect(answer(Self.step, to: "stage").sources.map(\.name) == ["stage"])
     }
 
-    @Test func `no more sources are kept than a status has`() {
+    @Test func `at most as many sources are kept as a status can have`() {
         tell((0..<600).map { Source(name: "source\($0)") }, at: Self.step)
         #expect(answer(Self.step).sources.count == StatusHistory.maximumSources)
     }

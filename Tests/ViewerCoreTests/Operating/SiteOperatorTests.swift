@@ -78,7 +78,7 @@ private final class CountingServer: CatalogServer {
         try await threads.stop()
     }
 
-    @Test func `changes of one session that hang hold up no other session`() async throws {
+    @Test func `a hanging change blocks no other session`() async throws {
         let gate = Semaphore(value: 0)
         let site = siteOperator {
             gate.wait()

@@ -176,7 +176,7 @@ import TestRecordings
 
     /// The first picture as well as one at an instant.
     @Test(arguments: [nil, 1_000_000_000] as [Int64?])
-    func `retiming makes another key, and undoing it the old one`(at: Int64?) throws {
+    func `retiming changes the key, and undoing it restores it`(at: Int64?) throws {
         let session = try WrittenSession(error: WrittenSession.settling)
         func key() throws -> PictureCache.Key {
             let recording = try RecordedSession(WrittenSession.name, in: session.layout)
@@ -241,7 +241,7 @@ import TestRecordings
         #expect(Array(kept.dropFirst()) == Array(youngest..<count))
     }
 
-    @Test func `a picture that would push out all others is not kept`() {
+    @Test func `a picture that would evict all others is not kept`() {
         let cache = PictureCache()
         cache.keep(picture(1), for: key(1))
         cache.keep(picture(2, sizeBytes: Self.capacityBytes), for: key(2))

@@ -47,7 +47,7 @@ import TestRecordings
         #expect(end.isEnded && end.segments.count > rules.segments.count)
     }
 
-    @Test func `retiming makes other addresses, and undoing it the old ones`() throws {
+    @Test func `retiming changes the addresses, and undoing it restores them`() throws {
         let session = try WrittenSession(error: WrittenSession.settling)
         let playlist = SourcePlaylist(.vod, zero: try zero(session))
         let before = try content(playlist, session).text
@@ -106,7 +106,7 @@ import TestRecordings
     }
 
     /// A file's segments wait until earlier files are complete, but not for a removed one.
-    @Test func `a file that was removed while it grew does not hold up those behind it`() throws {
+    @Test func `a file removed while it grew does not block later ones`() throws {
         let session = try WrittenSession(segments: 3, state: .recording, finished: false) { _ in 0 }
         let playlist = SourcePlaylist(.event, zero: try zero(session))
         let first = try content(playlist, session, isFinished: false)

@@ -59,7 +59,7 @@ import Testing
             queue.add(.init(packets: packets))
             _ = queue.takePortion()
         }
-        // What is added now is sent 64 pauses later.
+        // A packet that is added now is sent 64 pauses later.
         var sent = 0
         for _ in 0..<100 { sent += Self.bytes(queue.takePortion()) }
         #expect(sent > 64 * 80 * 1_280 * 3 / 4)

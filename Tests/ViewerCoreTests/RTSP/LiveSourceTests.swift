@@ -292,7 +292,7 @@ private struct Stage {
         #expect(reader.reason == nil)
         let sets = reader.packets().last { $0[12] & 0x1F == 24 }
         #expect(sets?.last == 0xE3)
-        // Who was told the old ones is told the new ones before it plays.
+        // A client that has the old ones gets the new ones before it plays.
         let refused = stage.source.add(next, with: old.presentation, catchesUp: true)
         #expect(refused == nil)
         stage.camera.formats = [LiveCamera.otherVideo, LiveCamera.audio]

@@ -389,7 +389,7 @@ private final class ReadingGate: Sendable {
 }
 
 @Suite(.timeLimit(.minutes(1))) struct RTSPServiceTests {
-    @Test func `a name that no collector reports costs no subscription`() async throws {
+    @Test func `a name that no collector reports causes no subscription`() async throws {
         let scene = try PlaybackScene()
         let (hub, history) = (LiveHub(), StatusHistory())
         let disk =

@@ -21,7 +21,7 @@ import Testing
     }
 
     /// RFC 9110 §14.1.2 has most of these.
-    @Test func `a range is the bytes that it names, as far as there are any`() {
+    @Test func `a range is limited to the file's bytes`() {
         let cases: [(text: String, bytes: Range<Int64>)] = [
             ("bytes=0-499", 0..<500),
             ("bytes=500-999", 500..<1_000),
@@ -53,7 +53,7 @@ import Testing
         #expect(wanted("bytes=-99999999999999999999") == .part(0..<10_000))
     }
 
-    @Test func `a range behind the file's end cannot be satisfied`() {
+    @Test func `a range after the file's end cannot be satisfied`() {
         for text in [
             "bytes=10000-", "bytes=10000-10001", "bytes=9223372036854775807-",
             "bytes=99999999999999999999-", "bytes=99999999999999999999-99999999999999999999",

@@ -10,7 +10,7 @@ import TestRecordings
 
 @testable import ViewerCore
 
-/// What `/readyz` says.
+/// Answers of `/readyz`.
 @Suite(.timeLimit(.minutes(1))) struct ReadinessTests {
     private let archive = SmallArchive()
     private let threads = ReadingThreads(count: 2)

@@ -9,7 +9,7 @@ import Testing
 @Suite struct ReadingScheduleTests {
     private static let second: Int64 = 1_000_000_000
 
-    @Test func `work begins in its order, as much as there are threads`() {
+    @Test func `work begins in order, on as many threads as there are`() {
         var schedule = ReadingSchedule(count: 2)
         for number in 1...4 { _ = schedule.add(number, place: nil, now: 0) }
         let answer1 = schedule.begin(now: 0)

@@ -43,7 +43,7 @@ import TestStores
             resource, of: source, redirectSeconds: seconds, retimed: RetimedFiles(), library)
     }
 
-    @Test func `media that is in the store alone is fetched there, when that is allowed`() throws {
+    @Test func `media that only the store has is redirected there, if allowed`() throws {
         let (away, here) = try moved()
         guard
             case .elsewhere(let address) = try answer(

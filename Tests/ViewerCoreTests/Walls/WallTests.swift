@@ -87,7 +87,7 @@ import Testing
         #expect(try place.names() == [WallStore.fileName])
     }
 
-    @Test func `a directory that is missing is made`() throws {
+    @Test func `a missing directory is created`() throws {
         let directory = "\(place.directory)/state/viewer"
         let saved = wall(1)
         try store(directory).change { $0.append(saved) }
