@@ -2,7 +2,7 @@ import Testing
 
 @testable import Containers
 
-/// What destinations are called in logs and errors.
+/// Names of destinations in logs and errors.
 @Suite struct DestinationNameTests {
     @Test(arguments: [
         ("rtsp://ann:secret@camera.example/live", "rtsp://camera.example/…"),

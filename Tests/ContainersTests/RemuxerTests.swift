@@ -81,7 +81,7 @@ import Testing
         #expect(abs(durations[0] - durations[1]) < 100_000_000)
     }
 
-    @Test func `an index that is put in front leaves the media whole`() throws {
+    @Test func `an index at the front leaves the media unchanged`() throws {
         let media = try MediaFiles()
         let path = try media.make("clip.mp4", Self.cases[0].arguments)
         let copy = media.directory.appending(path: "copy.mp4").path

@@ -59,7 +59,7 @@ private final class Full: ContainerSink {
     }
 
     @Test(arguments: [ContainerFormat.mp4, .mov, .matroska, .mpegTS])
-    func `pictures and packets come out of every container as they went in`(
+    func `every container gives back the same pictures and packets`(
         _ format: ContainerFormat
     ) throws {
         let media = try MediaFiles()

@@ -151,8 +151,7 @@ import Testing
         try copier.copy(SampleReader.packet(.video, lengthPrefixed(nalUnits), pts: 0))
     }
 
-    @Test func `a set that was added or replaced comes with each access point from then on`() throws
-    {
+    @Test func `a set that was added or replaced is in each later access point`() throws {
         let (first, second) = (Sequence(timeScale: 20), Sequence(timeScale: 50))
         let later = H264Writer.pictureSet(7)
         var copier = try copier(first)
@@ -220,7 +219,7 @@ import Testing
     }
 
     @Test func `any other set of H.265 is a new format at the next access point`() throws {
-        // Of the picture set, only a field at its end differs, which is not parsed.
+        // Only an unparsed field at the end of the picture set differs.
         let other = H265Stream.pictureSet.dropLast() + [0x41, 0x80]
         var packets = H265Stream.pictures.map { [$0] }
         packets[4] = [Array(other), packets[4][0]]

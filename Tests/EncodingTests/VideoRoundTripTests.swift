@@ -143,7 +143,7 @@ import Testing
         #expect(keyframes == [0, 2_000_000_000, 4_000_000_000])
     }
 
-    @Test func `a keyframe that is asked for comes at once`() throws {
+    @Test func `a requested keyframe is the next picture`() throws {
         let (_, samples) = try encode(regular(30), settings(), keyframeAt: 11)
         let keyframes = samples.indices.filter { samples[$0].flags.contains(.keyframe) }
         #expect(keyframes == [0, 11])
@@ -151,7 +151,7 @@ import Testing
         #expect(try CodedPicture(of: data.span, .h264).accessPoint == .sync)
     }
 
-    @Test func `the rate control goes by the pictures' times when their rate varies`() throws {
+    @Test func `rate control follows the pictures' times`() throws {
         func bits(_ interval: Int64) throws -> Double {
             var settings = settings(bitrate: 300_000, isConstant: false)
             settings.preset = "ultrafast"

@@ -126,8 +126,7 @@ extension EndToEnd.TwoCameraTests {
 
         /// Nil: in the last fragment's media; no digest covers the head there.
         @Test(arguments: [0.02, 0.3, 0.6, nil])
-        func `verify finds one flipped bit, wherever there are media`(_ place: Double?) async throws
-        {
+        func `verify finds one flipped bit anywhere in the media`(_ place: Double?) async throws {
             try await Stage.with { stage in
                 try cameras.stage.copyArchive(to: stage)
                 let file = try stage.recording("door")

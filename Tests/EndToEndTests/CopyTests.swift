@@ -26,7 +26,7 @@ extension EndToEnd {
         }
 
         @Test(arguments: Clip.here)
-        func `a copied clip's packets come at the clip's times, sound beside picture`(
+        func `a copied clip's packets have the clip's times in both tracks`(
             _ clip: Clip
         ) async throws {
             let original = try await Foreign.probe(

@@ -44,9 +44,7 @@ extension EndToEnd {
             return (clip, cut)
         }
 
-        @Test func `FFmpeg sees exactly the wanted pictures, with exactly their sound`()
-            async throws
-        {
+        @Test func `FFmpeg reads exactly the requested pictures and audio`() async throws {
             let media = try MediaFiles()
             try await Stage.with { stage in
                 let (clip, cut) = try await cut(on: stage, media)

@@ -58,7 +58,7 @@ extension EndToEnd {
             }
         }
 
-        @Test func `the oldest segments go when there are too many bytes`() async throws {
+        @Test func `the oldest segments are removed above the limit of bytes`() async throws {
             try await Stage.with { stage in
                 let recorder = try await stage.collector("--segment", "1s", "--once")
                 let agent = try stage.testAgent("camera", "--duration", "4s")

@@ -244,7 +244,7 @@ extension EndToEnd {
             }
         }
 
-        @Test func `secrets are shown nowhere, and others may not read them`() async throws {
+        @Test func `secrets are never printed, and readable only by their owner`() async throws {
             try await Stage.with { stage in
                 let directory = stage.directory.appending(path: "keys").path
                 let made = try await stage.run(.archive, "keys", "generate", "--keys", directory)

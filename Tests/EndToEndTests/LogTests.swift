@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 extension EndToEnd {
-    /// What programs write to standard error, for people, for programs and for the journal.
+    /// Output of programs to standard error: text, JSON and the journal's format.
     @Suite(.serialized) struct LogTests {
         private func objects(_ outcome: Outcome) throws -> [[String: String]] {
             try outcome.complaintLines.map {

@@ -50,9 +50,7 @@ extension EndToEnd {
             return try JSONDecoder().decode(Answer.self, from: outcome.outputData)
         }
 
-        @Test func `an agent records a source and its preview, and readers know which is which`()
-            async throws
-        {
+        @Test func `an agent records a source and its preview, marked as one`() async throws {
             try await Stage.with { stage in
                 try await record(stage)
                 let shown = try await ask(stage, "show", "latest", as: Shown.self).sources
@@ -174,7 +172,7 @@ extension EndToEnd {
                 #expect(alone.text.contains("door.preview/index.m3u8"))
                 #expect(
                     try await status("/hls/\(session)/door.preview/index.m3u8", door) == 200)
-                // What is asked for is allowed before anything comes.
+                // A request is authorised before any media arrive.
                 let live = "/api/v1/live?sources=door.preview"
                 func head(_ header: String) async throws -> Int {
                     try await served.get(live, "--head", "--header", header).status

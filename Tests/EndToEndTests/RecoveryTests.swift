@@ -107,7 +107,7 @@ extension EndToEnd {
             }
         }
 
-        @Test func `a second collector is kept out of an archive`() async throws {
+        @Test func `a second collector cannot use the same archive`() async throws {
             try await Stage.with { stage in
                 _ = try await stage.collector()
                 let second = try await stage.run(

@@ -220,9 +220,7 @@ extension EndToEnd {
             }
         }
 
-        @Test func `a session that is not completely read does not make the others incomplete`()
-            async throws
-        {
+        @Test func `a partly unreadable session does not make others incomplete`() async throws {
             try await Stage.with { stage in
                 let parts = try await Self.record(on: stage)
                 try Self.split(parts, overlap: 0)

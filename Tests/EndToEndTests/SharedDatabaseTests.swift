@@ -322,7 +322,7 @@ extension EndToEnd {
                 let list = try await stage.run(.archive, "ls", "--names", "--catalog", site.catalog)
                 #expect(list.status == 0 && list.complaints == "", "\(list.complaints)")
                 let names = list.output.split(separator: "\n")
-                // What both recorded of one session is one.
+                // The two recordings of one session are one.
                 #expect(names.count == 1, "\(list.output)")
                 for name in names {
                     let show = try await stage.run(

@@ -141,17 +141,16 @@ final class Stage: Sendable {
     /// A copy of the archive's current state.
     func copyArchive(_ name: String) throws -> URL {
         let copy = directory.appending(path: name)
-        // Sockets cannot be copied.
+        // Only `sessions`: sockets cannot be copied.
         try FileManager.default.copyItem(
             at: URL(filePath: archive).appending(path: "sessions"), to: copy)
         return copy
     }
 
-    /// Copies the archive's current state to another stage.
+    /// Copies the archive's current state to another stage, without its sockets.
     func copyArchive(to other: Stage) throws {
         try FileManager.default.createDirectory(
             atPath: other.archive, withIntermediateDirectories: true)
-        // Sockets cannot be copied.
         try FileManager.default.copyItem(
             atPath: archive + "/sessions", toPath: other.archive + "/sessions")
     }

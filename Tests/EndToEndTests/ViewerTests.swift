@@ -179,7 +179,7 @@ extension EndToEnd {
             }
         }
 
-        @Test func `another method is answered with 405 and those that there are`() async throws {
+        @Test func `another method is refused with 405 and the allowed ones`() async throws {
             try await Stage.with { stage in
                 _ = try await record(on: stage)
                 let served = try await ServedArchive(on: stage)
@@ -286,7 +286,7 @@ extension EndToEnd {
 
         // MARK: Live
 
-        @Test func `live pictures of two sources come in one answer, and play`() async throws {
+        @Test func `live media of two sources are in one response, and play`() async throws {
             try await Stage.with { stage in
                 _ = try await stage.collector()
                 // The next regular keyframe would come too late, so a new viewer requests one.
@@ -333,7 +333,7 @@ extension EndToEnd {
             }
         }
 
-        /// At each change of segment, no file grew, and for up to a second the source was "not being recorded".
+        /// A regression test: a change of segment must not interrupt `picture.jpg`.
         @Test func `the newest picture is served at every change of segment`() async throws {
             try await Stage.with { stage in
                 _ = try await stage.collector("--segment", "2s")
@@ -466,7 +466,7 @@ extension EndToEnd {
             }
         }
 
-        @Test func `a log-in has a cookie, which no other site can use, and makes links`()
+        @Test func `a log-in's cookie cannot be used by other sites, and makes links`()
             async throws
         {
             try await Stage.with { stage in

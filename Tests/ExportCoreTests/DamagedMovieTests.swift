@@ -254,7 +254,7 @@ struct DamagedMovieTests {
         #expect(try OddContainerTests.remux(path, to: "copy.mp4", .mp4, in: media).hidden > 0)
     }
 
-    @Test func `an AVI whose index lists more pictures than there are is noted`() throws {
+    @Test func `an AVI whose index has more pictures than the file is noted`() throws {
         let media = try MediaFiles()
         var bytes = try OddContainerTests.read(
             try media.make(

@@ -116,7 +116,7 @@ import TestMedia
         }
     }
 
-    @Test func `a growing file is read as far as it goes`() throws {
+    @Test func `a growing file is read to its end`() throws {
         let archive = try ImportedArchive()
         // As after a crash: without an index, and cut in the middle of a fragment.
         let file = try #require(archive.session.source("stage")?.files.first?.path)

@@ -69,7 +69,7 @@ import Testing
         }
     }
 
-    @Test func `media behind the fourth gigabyte are found, in and out`() throws {
+    @Test func `media after the fourth gigabyte are imported and exported`() throws {
         let media = try MediaFiles()
         let plain = try media.make(
             "plain.mp4",

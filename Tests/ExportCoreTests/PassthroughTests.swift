@@ -106,7 +106,7 @@ import TestMedia
         #expect(abs(sound.count - expected.count) <= 2_048)
     }
 
-    @Test func `a cut between two pictures begins with the one that is shown, and its sound`()
+    @Test func `a cut between two pictures begins with the one being shown, and its audio`()
         throws
     {
         let archive = try ImportedArchive()
@@ -177,7 +177,7 @@ import TestMedia
         #expect(sound.dropFirst(place.lowerBound).prefix(180_000) == expected)
     }
 
-    @Test func `a gap is kept as long as it was, or closed`() throws {
+    @Test func `a gap keeps its duration, or is closed`() throws {
         let archive = try ImportedArchive([
             "gap.mkv":
                 "-f lavfi -i testsrc2=s=320x180:r=25:d=6,select=lt(t\\,2)+gte(t\\,5) -vsync vfr "

@@ -49,7 +49,7 @@ import Testing
 /// Makes inputs from others: flips bits, puts in values at the edges, removes, repeats and exchanges pieces.
 private struct Mutator {
     private static let edges: [UInt8] = [0, 1, 0x7F, 0x80, 0xFE, 0xFF]
-    /// Of an input, as libFuzzer has it (`-max_len`).
+    /// Maximum size of an input, as libFuzzer's `-max_len`.
     private static let maximumBytes = 65_536
 
     private var random: SplitMix64

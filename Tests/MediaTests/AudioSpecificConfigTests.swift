@@ -8,7 +8,7 @@ struct AudioSpecificConfigTests {
             (48_000, 2, [0x11, 0x90]), (44_100, 1, [0x12, 0x08]), (8_000, 1, [0x15, 0x88]),
             (48_000, 8, [0x11, 0xB8]), (47_999, 2, [0x17, 0x80, 0x5D, 0xBF, 0x90]),
         ] as [(UInt32, UInt32, [UInt8])])
-    func `AAC-LC configurations are the bytes that every encoder makes`(
+    func `AAC-LC configurations have the usual bytes`(
         _ rate: UInt32, _ channels: UInt32, _ bytes: [UInt8]
     ) throws {
         let configuration = try AudioSpecificConfig(lowComplexityAt: rate, channels: channels)

@@ -9,7 +9,7 @@ import Testing
             (1_500_000, "1.5 MB"), (999_000_000_000_000, "999 TB"), (1_949_999, "1.9 MB"),
             (1_950_000, "2 MB"), (Int64.max, "9223372 TB"),
         ] as [(Int64, String)])
-    func `bytes are shown in the unit that fits`(bytes: Int64, text: String) {
+    func `bytes are printed in a fitting unit`(bytes: Int64, text: String) {
         #expect(byteText(bytes) == text)
     }
 

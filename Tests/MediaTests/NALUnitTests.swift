@@ -70,7 +70,7 @@ struct AnnexBTests {
     }
 
     @Test
-    func `there and back again gives the same bytes`() throws {
+    func `conversion to Annex B and back gives the same bytes`() throws {
         var random = SplitMix(state: 7)
         for _ in 0..<200 {
             var accessUnit: [UInt8] = []

@@ -47,7 +47,7 @@ struct OddStreamTests {
         #expect(recorded.count { $0.contains(.priming) } == stream.hiddenPictures)
     }
 
-    @Test func `the second field belongs to the first, and a third begins a frame`() throws {
+    @Test func `a second field completes a frame, and a third begins one`() throws {
         let stream = OddStream.accessUnits[2]
         let units = try units(stream)
         #expect(units.allSatisfy { $0.picture.hasSecondField })

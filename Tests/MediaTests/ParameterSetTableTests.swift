@@ -78,7 +78,7 @@ struct ParameterSetTableTests {
                 == FLVFile.Packet(at: 0, [own, H264Writer.pictureSet(1, of: 1)] + slice).bytes)
     }
 
-    @Test func `sets are inserted behind a delimiter, and only those that are missing`() throws {
+    @Test func `missing sets are inserted after a delimiter`() throws {
         let sets = [Sequence().nalUnit, H264Writer.pictureSet(), H264Writer.pictureSet(1)]
         let slice = H264Writer.Picture(.idr(id: 0), number: 0, order: 0).slices(Sequence())
         let own = H264Writer.pictureSet(1, of: 2)

@@ -34,7 +34,7 @@ import Testing
         }
     }
 
-    @Test func `a half goes away from zero`() throws {
+    @Test func `a half is rounded away from zero`() throws {
         let half = Timescale(2)
         #expect(try rescale(1, from: half, to: Timescale(1)) == 1)
         #expect(try rescale(-1, from: half, to: Timescale(1)) == -1)

@@ -139,7 +139,7 @@ struct SequenceParameterSetTests {
     }
 
     @Test
-    func `usability information that ends early does not cost the picture's size`() throws {
+    func `truncated usability information does not lose the picture's size`() throws {
         let parameters = try SequenceParameterSet(parsing: Array(Self.high().prefix(45)))
         #expect(parameters.width == 1_914)
         #expect(parameters.usability == nil)

@@ -13,7 +13,7 @@ import Testing
         // Without its source, it is a source like any other.
         #expect(!previews.isPreview("gate.preview"))
         #expect(previews.source(of: "gate.preview") == nil)
-        // Of a source that is not there.
+        // The preview of an absent source.
         #expect(previews.source(of: "yard.preview") == "yard")
         #expect(previews.preview(of: "hall") == nil)
     }

@@ -31,7 +31,7 @@ import Testing
         #expect(flaws.count == 1 && flaws.first?.contains(flaw) == true, "\(flaws)")
     }
 
-    @Test func `a label of histograms belongs to their buckets alone`() {
+    @Test func `the histogram label belongs only to buckets`() {
         let text = "# HELP a A.\n# TYPE a gauge\na{le=\"1\"} 1\nb 2\n"
         #expect(
             MetricLint.flaws(in: text) == [

@@ -20,7 +20,7 @@ private let second: Int64 = 1_000_000_000
         #expect(ReplayPacer(speed: .unlimited, from: 0, now: 7).due(99 * second) == .min)
     }
 
-    @Test func `a pause moves everything behind it`() {
+    @Test func `a pause delays all later items`() {
         var pacer = ReplayPacer(speed: .millionths(2_000_000), from: 0, now: 0)
         pacer.pause(now: second)
         #expect(pacer.isPaused && pacer.due(0) == nil)

@@ -101,7 +101,7 @@ import Wire
         #expect(loss.startNanoseconds == 3 * Self.second && loss.durationNanoseconds == 40_000_000)
         #expect(all[place - 1].timeNanoseconds < 3 * Self.second)
         #expect(all[place + 1].timeNanoseconds >= 3 * Self.second)
-        // What is missing before everything else is sent after the first message: nothing waits for it.
+        // A gap before the first message is sent after it, so that nothing waits for it.
         gap.startNanoseconds = -60 * Self.second
         try FileSystem.replace(
             written.layout.ledger(WrittenSession.name, "camera"), with: Ledger.line(gap))

@@ -71,7 +71,7 @@ private struct FakePipeline: SourcePlayer {
         #expect(schedule.rounds == 4)
     }
 
-    @Test func `a recording without samples is not looped for ever`() throws {
+    @Test func `a recording without samples is not looped`() throws {
         var schedule = try ReplaySchedule(loops: true) { () throws(ReplayError) in
             [FakePipeline(name: "a", times: [])]
         }

@@ -63,7 +63,7 @@ import Testing
 
     /// Names of segments and of their companion files are composed and parsed by `SegmentName` only: ten files had their own
     /// suffixes and limits.
-    @Test func `only one file makes and cuts names of segments`() throws {
+    @Test func `only one file builds and parses segment names`() throws {
         let owners: Set = [
             "Sources/Archive/Layout/SegmentName.swift",
             // Parts of live playlists.

@@ -167,7 +167,7 @@ import Testing
 
     // MARK: Files
 
-    @Test func `options come from a file, and the environment wins over it`() throws {
+    @Test func `the environment takes precedence over a file`() throws {
         let file = """
             # What this box does.
             start-at: "first # sample"   # quoted

@@ -29,7 +29,7 @@ import Testing
         #expect(Bitrate(argument: text)?.bitsPerSecond == bits)
     }
 
-    @Test func `quantities are shown short`() {
+    @Test func `quantities are printed briefly`() {
         #expect("\(TimeSpan(nanoseconds: 600_000_000_000))" == "10m")
         #expect("\(TimeSpan(nanoseconds: 500_000_000))" == "500ms")
         #expect("\(Bitrate(bitsPerSecond: 4_100_000))" == "4.1 Mbit/s")

@@ -39,7 +39,7 @@ import Testing
         #expect(TimelinePoint(argument: text) == nil)
     }
 
-    @Test func `moments are shown as they are written`() {
+    @Test func `times are printed in the form in which they are parsed`() {
         #expect(TimelinePoint.text(83_500_000_000) == "1:23.500")
         #expect(TimelinePoint.text(-3_723_000_000_000) == "-1:02:03.000")
         #expect(TimelinePoint.text(0) == "0:00.000")

@@ -15,7 +15,7 @@ final class LoadSource {
     private static let firstProbes = 8
     /// ZeroMQ sockets: for samples, for the clock, and a pair for the monitor; twice, while those of a lost connection are closed.
     static let sockets = 8
-    /// Of those, each has a descriptor, and two have a connection.
+    /// Each of them has a descriptor, and two have a connection.
     static let descriptors = 12
     /// Timeout of the first answers.
     private static let patienceNanoseconds: Int64 = 5_000_000_000

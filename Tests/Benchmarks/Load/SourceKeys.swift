@@ -4,7 +4,7 @@ import Trust
 
 /// A key for each source, as on a site, authorised in the collector's directory of keys.
 enum SourceKeys {
-    /// Until a running collector has read the new files.
+    /// Time for a running collector to read new key files.
     private static let settlingMicroseconds: UInt32 = 3_000_000
 
     /// - Parameter directory: the collector's keys; its agents' files are written there.

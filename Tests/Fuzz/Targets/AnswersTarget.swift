@@ -44,7 +44,7 @@ enum AnswersTarget {
         elements += 1
         precondition(depth <= XMLElement.maximumDepth + 1)
         precondition(elements <= XMLElement.maximumElements)
-        // Bytes that are no UTF-8 become characters of three.
+        // An invalid byte becomes U+FFFD: three bytes.
         precondition(element.text.utf8.count <= 3 * XMLElement.maximumTextBytes)
         for child in element.children { check(child, depth: depth + 1, &elements) }
     }
