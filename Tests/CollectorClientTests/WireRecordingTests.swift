@@ -50,7 +50,7 @@ import Testing
         }
     }
 
-    @Test func `of a file with a torn end, all entries but the torn one are read`() throws {
+    @Test func `all complete entries of a file with a torn end are read`() throws {
         let whole = Self.bytes
         let last = WireRecording.bytes(Self.entries[4]).count
         for cut in 1..<last {

@@ -167,7 +167,7 @@ import Wire
         #expect(durable.persisted(source: "camera", spool: SpoolID(high: 10, low: 0)) == 0)
     }
 
-    @Test func `of a repeated message, only the missing records are recorded`() {
+    @Test func `only the missing records of a repeated message are recorded`() {
         var sequences = SequenceSet(upTo: 4)
         sequences.insert(6...7)
         var durable = DurableRecords(

@@ -37,7 +37,7 @@ import Wire
         #expect(!watched.includes("st"))
     }
 
-    @Test func `of several delay requests for a source, the shortest applies`() {
+    @Test func `the shortest of several delay requests for a source applies`() {
         var watched = WatchedSources()
         func take(_ message: [UInt8]) { _ = watched.take(message) }
         #expect(watched.requestedMilliseconds(of: "stage") == 0)

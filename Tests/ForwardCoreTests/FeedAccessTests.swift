@@ -69,7 +69,7 @@ import Testing
         (HandshakeFailure.refused(status: 400), " --watch'"), (.securityMismatch, "uses no keys"),
         (.wrongKey, "its key is not the one given"),
     ])
-    func `a key that the collector does not admit is a refusal, with the right that a feed needs`(
+    func `a key without the right to watch ends forwarding, and the message names the right`(
         failure: HandshakeFailure, expected: String
     ) throws {
         let key = try SecretKey.generate()

@@ -16,7 +16,7 @@ import Testing
         }
     }
 
-    @Test func `of copies with one term, the archive whose name sorts first is read`() {
+    @Test func `among copies of one term, the archive whose name sorts first is read`() {
         var copies = RecordCopies()
         copies.add(5...20, of: spool, term: 0, archive: 1)
         copies.add(1...10, of: spool, term: 0, archive: 0)

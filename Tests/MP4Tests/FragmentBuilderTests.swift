@@ -130,7 +130,7 @@ struct FragmentBuilderTests {
     }
 
     @Test
-    func `more media than a data offset reaches are refused`() throws {
+    func `media beyond the range of the data offset are refused`() throws {
         var builder = FragmentBuilder()
         builder.beginRun(track: .video, firstDTS: 0)
         builder.append(sample(UInt32(Int32.max)))

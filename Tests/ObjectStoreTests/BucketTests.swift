@@ -334,7 +334,7 @@ extension StoreRequest {
         #expect(stuck?.kind == .unreachable)
     }
 
-    @Test func `a listing omits keys of the page before`() throws {
+    @Test func `a page of a listing begins after the given key`() throws {
         func listing(_ keys: [String], isTruncated: Bool) -> Result<StoreAnswer, TransportFailure> {
             .answer(
                 200, [:],

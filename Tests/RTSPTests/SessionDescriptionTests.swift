@@ -184,7 +184,7 @@ import Testing
         #expect("\(try #require(error))".contains("?enableSrtp"))
     }
 
-    @Test func `of several audio tracks, one that needs no transcoding is preferred`() throws {
+    @Test func `an audio track that needs no transcoding is preferred`() throws {
         let aac = """
             m=audio 0 RTP/AVP 97
             a=rtpmap:97 mpeg4-generic/48000/2

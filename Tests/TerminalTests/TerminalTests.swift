@@ -162,7 +162,7 @@ private struct List: ParsableCommand {
         #expect(Program.negativeValue(message, words) == answer)
     }
 
-    @Test func `of a list of values, the nearest to the given one is named`() {
+    @Test func `the nearest value of a list is named`() {
         let list = "Please provide one of 'low', 'medium' or 'high'."
         #expect(
             Program.meantValue("The value 'hgih' is invalid for '--preset <preset>'. \(list)")

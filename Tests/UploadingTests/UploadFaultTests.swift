@@ -79,7 +79,7 @@ import Testing
         }
     }
 
-    @Test func `of two parallel parts, the second is not sent again when the first fails`() throws {
+    @Test func `the second of two parallel parts is not sent again when the first fails`() throws {
         let scene = UploadScene(partsAtOnce: 2)
         try scene.archive.addSession("s", segments: 1)
         scene.live()

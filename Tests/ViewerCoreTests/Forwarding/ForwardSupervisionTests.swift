@@ -83,7 +83,7 @@ import Testing
         #expect(supervision.status.starts == 2)
     }
 
-    @Test func `bytes are divided into lines, of which long ones are cut`() {
+    @Test func `output is split into lines, and long lines are truncated`() {
         var lines = LineBuffer()
         #expect(lines.take(Array("a\nb".utf8)[...]) == ["a"])
         #expect(lines.take(Array("c\n\nd".utf8)[...]) == ["bc", ""])
