@@ -69,7 +69,7 @@ package final class Collector: Sendable {
     /// Replaces the changeable settings. Callable from any thread.
     package func change(to settings: ChangeableSettings) { environment.changeable.set(settings) }
 
-    /// Records until ``stop(endsSession:)``, or until the first session has ended when the settings say so. Blocks its thread.
+    /// Records until ``stop(endsSession:)``, or until the first session has ended if the settings require it. Blocks its thread.
     package func run() throws(CollectorError) -> CollectorOutcome {
         guard let archive = try ArchivePreparation(environment).run() else {
             return CollectorOutcome(failures: [])

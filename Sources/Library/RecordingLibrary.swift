@@ -7,8 +7,8 @@ import Threads
 
 /// An archive's recordings, for everything that reads them: the commands, the viewer.
 ///
-/// It reads through a ``SegmentStore`` and finds by the catalog where there is one. The files are the truth: a catalog that is
-/// missing or damaged makes answers slower, not different. Any thread may call; nothing is kept between calls.
+/// It reads through a ``SegmentStore``, and searches with the catalog if there is one. The files are authoritative: a catalog that
+/// is missing or damaged makes answers slower, not different. Any thread may call; nothing is kept between calls.
 package struct RecordingLibrary: Sendable {
     /// The archive in messages: its directory, or its address.
     package let name: String

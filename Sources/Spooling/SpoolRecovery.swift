@@ -2,7 +2,7 @@ extension SpoolSet {
     /// Reads a directory's content: every file's header, and the newest file of every spool.
     ///
     /// Whatever the bytes are, the result is a set of spools whose missing numbers are all accounted for. A file that does not
-    /// identify its spool, or that belongs to another spool than its name says, is deleted, and reported.
+    /// identify its spool, or that belongs to another spool than that in its name, is deleted, and reported.
     mutating func recover() throws(SpoolError) {
         var files: [UInt32: [UInt32]] = [:]
         var withSubstitutes: Set<UInt32> = []

@@ -5,7 +5,8 @@
 /// earlier spool, and records in the ledger that something is missing.
 ///
 /// Records that are deleted within seconds need not reach the flash memory at all; those that stay must survive a power cut.
-/// Instead of the age of every record, one number is watched at a time: how soon is it persisted after it was the newest?
+/// Instead of the age of every record, the policy measures one number at a time: the time from when it is the newest until it is
+/// persisted.
 package struct SyncPolicy: Sendable {
     /// A collector that needs longer to persist records is not prompt. It writes a fragment a second and then
     /// synchronises: three times that is slow, not a coincidence.

@@ -21,8 +21,8 @@ package enum SyncCheckError: Error, Hashable, CustomStringConvertible {
 
 /// Decodes a file and collects the times of its pictures and beeps.
 ///
-/// The file is read as a player reads it, by libavformat and libavcodec: nothing of the recorder's own reading is believed, so
-/// that an error which our writer and our reader share would show. They get an open file and no path: an archive may come from a stranger.
+/// The file is read as a player reads it, by libavformat and libavcodec. The recorder's own reader is not used, so that an error
+/// that it shares with the writer is found. The libraries get an open file and no path: an archive is untrusted.
 package struct RecordingReader: ~Copyable {
     /// Formats whose first plane is luma, a byte per pixel.
     private static let lumaFormats: Set<String> = [

@@ -3,7 +3,7 @@ import Media
 /// The constraints on an agent's clock from a series of consistent exchanges.
 ///
 /// There are two sets, one for each assumption. By the skew limit alone, the offset is in ``range``, whatever the
-/// delays were. If the skew also changes as slowly as ``ClockLimits`` says, the offset is near a straight line: every
+/// delays were. If the skew also changes within ``ClockLimits``, the offset is near a straight line: every
 /// reading, widened by the possible change of the skew since, excludes lines, and ``possible`` contains the remaining
 /// ones. The bound is the most distant corner of that polygon. The estimate is the centre of the polygon that remains
 /// when the skew is assumed to change much less.

@@ -52,7 +52,7 @@ package struct PlannedRun: Hashable, Sendable {
 /// Consecutive bytes of one received payload, and their samples.
 ///
 /// The payload (a received message in the collector, an array in tests) is no type parameter: generic code is not
-/// specialised across modules, which took a twelfth of the collector's CPU time with a thousand sources.
+/// specialised across modules, which costs a twelfth of the collector's CPU time with a thousand sources.
 package struct PlannedPiece: Sendable {
     package var payload: any MediaPayload
     /// The byte range of the piece in the payload.

@@ -6,7 +6,7 @@ import PostgreSQL
 /// the number, under an advisory lock against other programs. A migration never changes: another one follows it.
 ///
 /// Servers of a site are upgraded one after the other, so a migration should only add tables and columns with defaults:
-/// it then says that programs of the version before can use the tables (`oldest`), and they go on.
+/// it then declares that programs of the previous version can use the tables (`oldest`), and they continue.
 enum PostgreSQLSchema {
     /// The state of a database's tables.
     struct Found: Equatable {

@@ -46,11 +46,11 @@ extension ReceivingThread {
     /// | wire recorder, intake watch | `wire`, `intake` | before the agents' socket | after it |
     /// | sockets of agents and feeds | this thread | before recording | with this thread |
     /// | catalog, disk | `catalog`, `disk` | catalog first, because it follows the disk's events | by ``run()``, disk first |
-    /// | lease | `lease` | before the uploads, which ask for it | after them |
+    /// | lease | `lease` | before the uploads, which use it | after them |
     /// | uploads | `uploads`, `upload` | after the disk, which removes local copies | |
     /// | retention | `retention` | after the uploads, which remove stored copies | after the site |
     /// | peer clocks | `peer clocks` | before the site, which finds the peers | after it |
-    /// | site | `site` | when the collector can tell about itself | first; it reports the end |
+    /// | site | `site` | when the collector's status is available | first; it reports the end |
     init(
         _ environment: CollectorEnvironment, _ archive: PreparedArchive, running: ServiceStack
     ) throws(CollectorError) {

@@ -33,8 +33,8 @@ struct ReceivingThread: ~Copyable {
         self.loop = loop
     }
 
-    /// Records until a stop is requested, or until the first session has ended when the settings say so; then makes
-    /// everything durable, and stops the disk thread and the catalog.
+    /// Records until a stop is requested, or until the first session has ended if the settings require it; then
+    /// makes everything durable, and stops the disk thread and the catalog.
     mutating func run() throws(CollectorError) -> CollectorOutcome {
         loop.logListening(at: receiver.endpoint)
         do throws(MessagingError) {

@@ -10,7 +10,7 @@ import Threads
 /// Reports a collector to the others of its site, every ``intervalSeconds``, and asks the site about sessions, on a
 /// thread of its own.
 ///
-/// Nothing waits for it longer than ``SessionAgreement`` says. While the server is unavailable, no report is written, and the
+/// Waits for it are limited by ``SessionAgreement``. While the server is unavailable, no report is written, and the
 /// others see the age of the last one; the catalog's thread logs it.
 final class SitePublisher: Sendable {
     /// Interval of reports. Each writes one row, independent of the bitrate.

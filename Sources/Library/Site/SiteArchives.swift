@@ -23,7 +23,7 @@ package struct SiteArchives: Hashable, Sendable {
 
     /// - Parameters:
     ///   - endpoint: of the store that is asked; nil: Amazon's. A report does not choose the host that gets signed requests.
-    ///   - readsViewers: whether there is a site's secret to ask viewers with.
+    ///   - readsViewers: whether there is a site's secret for requests to viewers.
     ///   - isForChanges: only where an archive can be changed: not in an object store, which its collector writes.
     ///   - identity: of the archive in a directory of this machine; nil: there is none.
     ///   - isForbidden: whether a directory of this machine may not be read by this user.
@@ -122,7 +122,7 @@ package struct SiteArchives: Hashable, Sendable {
     /// All of them as one archive.
     /// - Parameters:
     ///   - options: endpoint and region of the store.
-    ///   - site: how viewers are asked; nil: they are not.
+    ///   - site: access to viewers; nil: none.
     ///   - cacheBytes: kept in memory of files in buckets and behind viewers.
     ///   - shutdown: ends every wait for a bucket or a viewer, and all reading.
     ///   - complain: receives a line for each archive that is left out.

@@ -28,7 +28,7 @@ package struct SiteChanges {
 
     /// - Parameters:
     ///   - archives: for changes.
-    ///   - site: how viewers are asked; nil: they are not.
+    ///   - site: access to viewers; nil: none.
     ///   - namesAddresses: whether lines name the addresses of viewers, besides their collectors.
     ///   - shutdown: ends every wait for a viewer.
     ///   - apply: changes a directory of this machine.

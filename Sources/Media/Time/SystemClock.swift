@@ -39,7 +39,7 @@ package enum SystemClock: Sendable {
         case .threadProcessorTime: CLOCK_THREAD_CPUTIME_ID
         }
     }
-    /// Which clock ``monotonic`` is: readings are comparable where this is the same. Nil where the kernel does not report it.
+    /// The identity of ``monotonic``: readings with equal identities are comparable. Nil if the kernel does not report it.
     ///
     /// Boot and zero of the time namespace (time_namespaces(7)). A namespace's inode does not name it: the kernel gives the number
     /// of a namespace that has ended to the next one.

@@ -19,7 +19,7 @@ package struct DecodingStart: Hashable, Sendable {
     /// Whether decoding can begin with a part of a stream: with its first picture, or anywhere in a stream without
     /// pictures.
     /// - Parameters:
-    ///   - flags: of the part's first picture, whose flag says what ``CodedPicture/accessPoint`` found; nil: it has none.
+    ///   - flags: of the part's first picture, by ``CodedPicture/accessPoint``; nil: it has none.
     ///   - hasVideo: whether the stream has pictures.
     package static func isPossible(at flags: SampleFlags?, hasVideo: Bool) -> Bool {
         flags?.contains(.keyframe) ?? !hasVideo

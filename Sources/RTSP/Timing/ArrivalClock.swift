@@ -14,7 +14,7 @@ import Media
 /// If packets begin to arrive late, either the network is slow, or the timestamps stood still or were set back. A network that was
 /// slow delivers faster than its packets were captured until the delay is over. So a constant additional delay is a step of the
 /// timestamps (*lag*), and times follow it at once: after ``lagSeconds`` whole seconds, or where the caller holds the units
-/// (``isDoubtful``), before the first one is used. A delay that decreases is the network's. One that grows for so many seconds is
+/// (``isDoubtful``), before the first one is used. A delay that decreases is the network's. One that grows for ``lagSeconds`` is
 /// followed, too: the rate may be wrong. A rate far below the stated one is known after ``paceParts`` parts of the first seconds, other
 /// ones after ``windowSeconds``.
 ///

@@ -8,7 +8,7 @@ import Synchronization
 import Threads
 import Wire
 
-/// The feeds of all collectors that a viewer hears: a ``FeedSubscriber`` for each. Any thread may call.
+/// The feeds that a viewer receives, with a ``FeedSubscriber`` for each collector. Any thread may call.
 ///
 /// Each feed has a thread and a connection of its own, so that a feed that floods or hangs delays no other. A thread sends heartbeats and,
 /// of several collectors, one status for all (``SiteStatus``), once a second.
@@ -35,7 +35,7 @@ final class LiveFeeds: Sendable {
     private let wake = Semaphore(value: 0)
     private let thread = JoinableThread()
 
-    /// - Parameter isSite: the viewer hears the collectors of a site, and sends one status for all.
+    /// - Parameter isSite: whether the viewer receives the feeds of a site's collectors, and sends one status for all.
     init(hub: LiveHub, log: EventLog, history: StatusHistory, isSite: Bool, logger: Logger) {
         self.hub = hub
         self.log = log

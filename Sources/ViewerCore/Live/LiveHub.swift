@@ -9,7 +9,7 @@ import Wire
 /// so that a new viewer sees a picture at once.
 ///
 /// Each feed's messages of a source are a stream of their own. Viewers get one of them: the *held* one, which stays held while it is
-/// heard. If it is silent for ``patienceNanoseconds``, the source has moved: viewers continue with the cached group of another feed that
+/// received. If it is silent for ``patienceNanoseconds``, the source has moved: viewers continue with the cached group of another feed that
 /// is heard. So a feed that sends a source that belongs to another one changes nothing while that one is heard, and a feed that sends
 /// too much loses its own cache.
 final class LiveHub: Sendable {

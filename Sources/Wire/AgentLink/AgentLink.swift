@@ -2,7 +2,7 @@ package import Media
 
 /// The agent's end of the protocol. A value: it owns no socket and no clock; time comes in with each call.
 ///
-/// It has a ``Cursor`` in the log of each source: it sends records within the credit, says up to where they need not be kept, and
+/// It has a ``Cursor`` in the log of each source: it sends records within the credit, states up to which one they need not be kept, and
 /// starts again after the last durable record when a connection was lost. The logs keep the records, and drop them where a
 /// collector is away for too long.
 ///
@@ -452,8 +452,8 @@ extension AgentLink {
 
     /// Decides how long records of a source are batched.
     ///
-    /// They are not batched if the settings say so; with a collector that does not tell whether a source is watched, because nothing
-    /// would end the wait; while the source is watched; and before the session has started, because its zero is the earliest sample
+    /// They are not batched if the settings exclude it; with a collector that does not report whether a source is watched, because
+    /// nothing would end the wait; while the source is watched; and before the session has started, because its zero is the earliest sample
     /// received.
     private mutating func schedule(_ index: Int) {
         let gathers =

@@ -1,6 +1,6 @@
 import Media
 
-/// Detects that a camera's connection is read late: the agent's process stood still, and the system kept what arrived.
+/// Detects that a camera's connection is read late: the agent's process was suspended, and the system buffered data.
 ///
 /// Until all of it has been read, it is not known what else has arrived by now. Time without samples is judged up to the newest
 /// arrival then. Over TCP, the packets of one read have the arrival of the newest one, so that sender reports are not judged.

@@ -2,9 +2,9 @@ import Archive
 import Media
 import Wire
 
-/// Which records of every source are durable, by spool: the single source of truth.
+/// The durable records of every source, by spool: the only authority about them.
 ///
-/// A durable record is on disk, in a file or as a ledger line, or the ledger says why it never will be. A record that
+/// A durable record is on disk, in a file or as a ledger line, or the ledger has the reason why it never will be. A record that
 /// was reported as durable stays so.
 ///
 /// It outlives sessions, because the last acknowledgement of a source is due after its session has ended. It also keeps
