@@ -172,7 +172,7 @@ struct `A limit of work` {
         try await limit.reaches(waiting: 1)
         let third = Task { try await limit.run(for: carl) { 3 } }
         try await limit.reaches(waiting: 2)
-        // Anna's last turn was later than everybody's.
+        // Anna's last turn was the latest of all.
         await #expect(throws: LimitError.self) { try await limit.run(for: anna) { 4 } }
         let fifth = Task { try await limit.run(for: dora) { 5 } }
         await #expect(throws: LimitError.self) { try await second.value }

@@ -27,14 +27,14 @@ final class WorkGate: Sendable {
         state.withLock { $0.running -= 1 }
     }
 
-    /// Lets so many pass.
+    /// Lets a number of jobs pass.
     func open(_ count: Int) {
         for _ in 0..<count { semaphore.signal() }
     }
 }
 
 extension BlockingWorkQueue {
-    /// Returns when there is so much to do.
+    /// Returns when the queue has these numbers of jobs.
     func reaches(running: Int, waiting: Int) async throws {
         while true {
             let load = load

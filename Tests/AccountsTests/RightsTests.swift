@@ -39,7 +39,7 @@ struct `An account's rights` {
         #expect(some.mayOperate("door"))
         #expect(!some.mayOperate("hall"))
         #expect(!some.mayRead("hall"))
-        // The site is everybody's sources.
+        // Operating a site needs the right to every source.
         #expect(!some.mayOperateSite)
         #expect(Rights.everything.mayOperateSite)
         #expect(Rights.everything.mayOperate("hall"))

@@ -3,7 +3,7 @@ import Media
 import TestRecordings
 import Testing
 
-/// A file with pictures so many ticks of 90 kHz apart, finished, and the ledger beside it.
+/// The report on a finished file with pictures at a distance in ticks of 90 kHz, and on its ledger.
 private func report(
     ticks: [Int64], ledger: [LedgerEntry]?
 ) throws -> (file: FileReport, session: SessionReport) {
@@ -50,7 +50,7 @@ private func report(
     )
 }
 
-/// The line of a collector that pushed so many pictures on.
+/// The line of a collector that moved a number of pictures forward.
 private func pushed(_ samples: UInt64?) -> LedgerEntry {
     var entry = LedgerEntry(kind: .time, at: SmallArchive.zero)
     entry.text =

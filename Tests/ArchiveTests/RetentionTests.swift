@@ -6,7 +6,7 @@ import Testing
 
 private let day: Int64 = 86_400_000_000_000
 
-/// A segment of 100 bytes that ended so many days after 1970.
+/// A segment of 100 bytes that ended this number of days after 1970.
 private func segment(
     _ days: Int64, source: String = "camera", session: String = "s", isProtected: Bool = false,
     isOpen: Bool = false

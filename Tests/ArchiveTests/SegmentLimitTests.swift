@@ -164,7 +164,7 @@ private final class Recorder {
         let recorder = try Recorder(
             segmentSeconds: 86_400 * 2, formats: [Recorder.video, Recorder.audio])
         try recorder.add(pictures: [0, 3_000], packets: [0, 1_024])
-        // Pictures go on, and 25 hours of sound are missing.
+        // Pictures continue, and 25 hours of sound are missing.
         for hour in 1..<25 as Range<Int64> {
             try recorder.add(pictures: [hour * 3_600 * 90_000])
         }

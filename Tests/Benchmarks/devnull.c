@@ -28,7 +28,7 @@ static int ends_in(const char *path, const char *suffix) {
 }
 
 static int noted(int file, const char *path, int flags) {
-    // What a segment is called before its first fragment is durable, and afterwards.
+    // The name of a segment before its first fragment is durable, and afterwards.
     if (file >= 0 && file < MAXIMUM)
         dropped[file] = (flags & O_CREAT) && (ends_in(path, ".mp4.new") || ends_in(path, ".mp4"));
     return file;

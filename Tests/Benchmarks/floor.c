@@ -27,7 +27,7 @@
 enum { MAX_SOURCES = 256 };
 static const int64_t SPREAD_BATCH = 100000000; // ns
 
-// What precedes a sample's bytes; times in the track's own time base.
+// The header of a sample's bytes; times in the track's own time base.
 struct unit {
     int32_t track, flags, duration, size;
     int64_t pts, dts;

@@ -5,7 +5,7 @@ import Wire
 
 @testable import CollectorCore
 
-/// Which messages wait to be processed together, and which do not.
+/// Messages that wait to be processed together, and messages that do not.
 @Suite struct InboxTests {
     private final class Connection {
         let socket: Socket

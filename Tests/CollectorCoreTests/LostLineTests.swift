@@ -455,7 +455,7 @@ private final class SessionsScene {
         }
     }
 
-    /// Which records the ledger of each session explains.
+    /// The records that the ledger of each session explains.
     func explained() throws -> [[ClosedRange<UInt64>]] {
         try sessions.map { session in
             try Ledger.read(layout.ledger(session, camera.name)).entries.flatMap(\.sequences)

@@ -156,7 +156,7 @@ private let firstPicture = 1_000 * second - 1
         #expect(reported.segmentNanoseconds == 60 * second)
         #expect(harness.notes.contains { $0.contains("is attached to the site's session evening") })
 
-        // A standby that lacks the row: another session is the site's by then, and goes on with it.
+        // A standby that lacks the row: another session is the site's by then, and remains so.
         harness.recorder.siteDenied("evening", at: SessionHarness.instant(1_100 * second))
         harness.tick(1_105 * second)
         let third = try #require(harness.proposals.last)
@@ -218,7 +218,7 @@ private let firstPicture = 1_000 * second - 1
         }
     }
 
-    /// The site's session has ended here, and goes on elsewhere.
+    /// The site's session has ended here, and continues elsewhere.
     private func afterEnd(
         _ end: (inout SessionHarness, inout SteadyCamera) -> Void
     ) throws -> SessionHarness {

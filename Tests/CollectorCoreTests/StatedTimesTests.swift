@@ -68,7 +68,7 @@ private struct Numbers: RandomNumberGenerator {
                     ], reports: reports))
         }
 
-        /// Timestamps and sequence numbers begin anew.
+        /// Timestamps and sequence numbers restart.
         mutating func reconnect(timestampShift: UInt32, packetShift: Int64) {
             self.timestampShift &+= timestampShift
             self.packetShift += packetShift
@@ -84,7 +84,7 @@ private struct Numbers: RandomNumberGenerator {
 
     private static let zero: Int64 = 1_790_000_000 * second
 
-    /// Findings of so many pictures.
+    /// Findings of a number of pictures.
     private func findings(
         _ camera: inout Camera, pictures: Int, in times: inout StatedTimes
     ) -> [StatedTimes.Finding] {

@@ -2,7 +2,7 @@ import Testing
 
 @testable import Devices
 
-/// Which of a driver's buffers a preview may keep for a moment.
+/// Lending of a driver's buffers to a preview.
 @Suite struct BufferLendingTests {
     @Test(arguments: [
         // Buffers, those that the driver has after the last picture, whether it may be lent.

@@ -67,7 +67,7 @@ extension EndToEnd {
                     after.of("camera", "written_bytes_total")
                         == after.of("camera", "received_bytes_total"))
                 #expect(after.of("camera", "persisted_age_seconds") == 0)
-                // Nothing is left on the box, and everybody says so.
+                // Nothing is left on the box, by all reports.
                 #expect(after.of("camera", "spool_bytes") == 0)
                 #expect(after.all("tributary_source_sound_peak_decibels").isEmpty)
                 let ended = try await stage.start(

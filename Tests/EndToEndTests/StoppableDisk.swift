@@ -1,7 +1,7 @@
 import Foundation
 import Glibc
 
-/// A file system (ext4 in a file) that can be stopped: until it goes on, writing to it and synchronising wait.
+/// A file system (ext4 in a file) that can be stopped: until it continues, writes and synchronisations wait.
 final class StoppableDisk: Sendable {
     /// FIFREEZE and FITHAW of `linux/fs.h`.
     private static let freeze: UInt = 0xC004_5877
@@ -32,7 +32,7 @@ final class StoppableDisk: Sendable {
 
     func goOn() throws { try control(Self.thaw, "let go on") }
 
-    /// Lets it go on, and unmounts it.
+    /// Lets it continue, and unmounts it.
     func end() {
         _ = ioctl(descriptor, Self.thaw, 0)
         close(descriptor)

@@ -48,7 +48,7 @@ int clock_gettime(clockid_t clock, struct timespec *time) {
     return 0;
 }
 
-// A deadline of the kernel's clock. Which clock a condition or a timer has is told by the time: no machine runs for thirty years.
+// A deadline of the kernel's clock. The value of the time distinguishes the clocks: no machine runs for thirty years.
 static struct timespec deadline(const struct timespec *time) {
     struct timespec own = *time;
     shift(&own, -ahead(own.tv_sec > SECOND ? CLOCK_REALTIME : CLOCK_MONOTONIC));

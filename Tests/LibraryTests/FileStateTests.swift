@@ -77,7 +77,7 @@ import Testing
         #expect(try state(remembering: memory) == first)
         #expect(try state(remembering: memory) == first)
         #expect(store.takeOpened() == 2)
-        // A file that is removed belongs to the range no more; one that cannot be read is not hidden by what is known of it.
+        // A removed file no longer belongs to the range; known data does not hide an unreadable file.
         #expect(unlink(paths[8]) == 0)
         #expect(try state(remembering: memory) != first)
         try FileSystem.replace(paths[9], with: Array("nonsense".utf8))

@@ -5,7 +5,7 @@ import Testing
 @testable import Library
 @testable import Recordings
 
-/// Which copy of a record is read, as values.
+/// Selection of the copy of a record, as values.
 @Suite struct RecordCopiesTests {
     private let spool = SpoolID(high: 1, low: 2)
     private let other = SpoolID(high: 3, low: 4)

@@ -243,7 +243,7 @@ struct H265PictureTests {
     @Test func `counts wrap, and continue over a CRA picture`() throws {
         let record = try VideoFormat(.h265, parsing: H265Stream.sets).record()
         var counter = try PictureOrderCounter(.h265, configuration: record)
-        // Fourteen times the stream from its first CRA on, as if it went on: 8 bits of count wrap at 256.
+        // Fourteen times the stream from its first CRA on, as if it continued: 8 bits of count wrap at 256.
         func slice(_ number: Int) -> [UInt8] {
             var writer = BitWriter()
             // First, no output of prior pictures is not there, set 0, slice type P, 8 bits.

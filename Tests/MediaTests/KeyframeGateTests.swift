@@ -3,7 +3,7 @@ import Testing
 @testable import Media
 
 @Suite struct KeyframeGateTests {
-    /// Which of some samples pass.
+    /// The samples that pass.
     private func passing(_ gate: inout KeyframeGate, _ beginsDecodable: [Bool]) -> [Bool] {
         var passed: [Bool] = []
         for begins in beginsDecodable { passed.append(gate.admits(beginsDecodable: begins)) }

@@ -9,7 +9,7 @@ import Testing
 struct FakeDevice {
     enum Login {
         case none
-        /// HTTP digest with MD5, and a new nonce after so many requests.
+        /// HTTP digest with MD5, and a new nonce after this number of requests.
         case digest(lifetime: Int)
         /// WS-UsernameToken by the camera's own clock.
         case token

@@ -2,7 +2,7 @@ import Testing
 
 @testable import RTSP
 
-/// A camera that answers as it is told, without sockets.
+/// A camera with scripted answers, without sockets.
 struct ScriptedCamera {
     var session: CameraSession
     var now: Int64 = 0

@@ -65,7 +65,7 @@ package enum AccessSample {
             "\(name):\(role.rawValue):\(sources.text):\(secret)", line: 1, path: "users")
     }
 
-    /// An instant so many seconds after ``now``.
+    /// The instant a number of seconds after ``now``.
     package static func time(_ seconds: Int64) -> AccessTime {
         AccessTime(
             secondsSince1970: now + seconds,

@@ -22,7 +22,7 @@ package struct SimulatedAudioCard {
     package var wanderPeriodSeconds = 5_400.0
     /// The mean of the interrupts' delay, which is exponential.
     package var jitterNanoseconds = 100_000.0
-    /// One reading in so many is late by up to ``latestNanoseconds``.
+    /// One reading in this number is late by up to ``latestNanoseconds``.
     package var lateOneIn = 100
     package var latestNanoseconds = 25_000_000.0
     /// The card counts frames in steps of this many, as USB does.

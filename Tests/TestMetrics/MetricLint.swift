@@ -1,4 +1,4 @@
-/// What `promtool check metrics` finds in Prometheus' text exposition format: names and units by the rules of
+/// The findings of `promtool check metrics` in Prometheus' text exposition format: names and units by the rules of
 /// <https://prometheus.io/docs/practices/naming/>.
 package enum MetricLint {
     /// Units, and the base unit that is to be used instead.

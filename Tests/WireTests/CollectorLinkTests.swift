@@ -345,7 +345,7 @@ struct `An Ack` {
         collector.send(.samples(Fixtures.samples(source: 1)))
         collector.persist("a", through: 2)
         collector.persist("b", through: 3)
-        // Of an earlier spool, so it is ignored.
+        // The call is about an earlier spool, so it is ignored.
         collector.persist("a", through: 3, spool: 9)
         collector.tick()
         let messages = collector.takeSent()

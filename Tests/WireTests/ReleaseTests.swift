@@ -119,10 +119,10 @@ import Testing
         #expect(cursor.wanted == 104)
         cursor.load([damaged(from: 104)], formats: [Fixtures.video])
         #expect(cursor.records.map(\.sequences) == [138...171])
-        // The same collector again needs no more.
+        // The same collector needs no further records.
         cursor.resume(state(received: 137, persisted: 103))
         #expect(cursor.records.map(\.sequences) == [138...171])
-        // One that has lost its power does.
+        // After a power cut, it does.
         cursor.resume(state(received: 103, persisted: 103))
         #expect(cursor.wanted == 104)
         cursor.load([damaged(from: 104)], formats: [Fixtures.video])

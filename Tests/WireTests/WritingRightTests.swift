@@ -24,7 +24,7 @@ struct `A connection with a key` {
         for name in ["camera2.preview", "camera1.preview.preview", "camera1.other"] {
             #expect(!right("camera1").covers(name), "\(name)")
         }
-        // The key of a preview is none of its source.
+        // The key of a preview is not valid for its source.
         #expect(!right("camera1.preview").covers("camera1"))
         #expect(right("camera1.preview").covers("camera1.preview"))
     }

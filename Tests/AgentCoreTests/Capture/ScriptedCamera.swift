@@ -9,7 +9,7 @@ final class ScriptedCamera: CameraInput {
     enum Step {
         /// Pictures at the camera's rate.
         case pictures(Int)
-        /// The driver leaves out so many, and counts them.
+        /// The driver drops this number of pictures, and counts them.
         case drop(Int)
         /// The next picture is marked as damaged.
         case damage

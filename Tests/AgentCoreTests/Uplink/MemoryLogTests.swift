@@ -189,7 +189,7 @@ private struct DisklessAgent {
         agent.disconnect()
         for number in 10..<200 { agent.add(isKeyframe: number % 5 == 0) }
         let before = agent.sent.count
-        // It got eight of them, wrote five, and grants nothing yet: the rest must not be cut anew.
+        // It got eight of them, wrote five, and grants nothing yet: the rest must not be divided again.
         agent.connect(received: 8, persisted: 5, credit: 0)
         for number in 200..<400 { agent.add(isKeyframe: number % 5 == 0) }
         agent.acknowledge(5)

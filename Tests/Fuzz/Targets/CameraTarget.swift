@@ -155,7 +155,7 @@ enum PayloadTarget {
         }
     }
 
-    /// LATM with up to 64 packets of AAC in an element, and what is encoded anew.
+    /// LATM with up to 64 packets of AAC in an element, and sound that is encoded again.
     private static func otherSound(
         _ choice: UInt8
     ) -> (latm: (any Depacketizer)?, foreign: [SoundDepacketizer]) {

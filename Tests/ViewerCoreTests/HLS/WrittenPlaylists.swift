@@ -53,7 +53,7 @@ struct WrittenFragments {
         offset += 1_000
     }
 
-    /// Fragments of a second each, with a keyframe at every so many.
+    /// Fragments of a second each; one of `keyEvery` begins with a keyframe.
     init(seconds: Range<Int> = 0..<0, keyEvery: Int = 1) {
         for second in seconds {
             add(

@@ -83,7 +83,7 @@ struct LiveCamera {
                 arrivedNanoseconds: 500_000_000, runs: runs), media: media)
     }
 
-    /// Publishes so many pictures.
+    /// Publishes a number of pictures.
     mutating func send(_ count: Int, to hub: LiveHub, now: Int64 = 0) {
         for _ in 0..<count {
             let message = next()

@@ -71,7 +71,7 @@ extension String {
 }
 
 extension LiveHub {
-    /// Waits until so many watch.
+    /// Waits for a number of watchers.
     func reaches(watchers: Int) async throws {
         while watcherCount != watchers { try await Task.sleep(for: .milliseconds(1)) }
     }

@@ -136,7 +136,7 @@ private final class PlaybackScene: Sendable {
         #expect(beginning.endNanoseconds == 6 * second)
         let range = PlayRange.from(4 * second, until: 6 * second)
         #expect(try await scene.send(playback, range) == [6, 7])
-        // Of a recording that ends earlier.
+        // The recording ends earlier.
         let long = try await playback.seek(to: .from(17 * second, until: 30 * second))
         #expect(playback.begin(long).endNanoseconds == 18 * second)
         #expect(try await scene.send(playback, range) == [6, 7])

@@ -5,7 +5,7 @@ import Testing
 
 @testable import ViewerCore
 
-/// Whose work has a thread, where some of it does not end.
+/// Scheduling of threads while some work does not end.
 @Suite struct ReadingScheduleTests {
     private static let second: Int64 = 1_000_000_000
 

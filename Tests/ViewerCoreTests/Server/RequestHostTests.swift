@@ -6,7 +6,7 @@ import Testing
 
 @testable import ViewerCore
 
-/// Which host a request is for.
+/// The host of a request.
 @Suite struct RequestHostTests {
     /// The `Host` fields that are left of a request of HTTP/1.1.
     private func hosts(_ target: String, _ fields: [(String, String)]) throws -> [String] {

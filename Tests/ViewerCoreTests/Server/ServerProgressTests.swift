@@ -16,7 +16,7 @@ private final class SignsOfLife: Sendable {
 
     func add() { count.withLock { $0 += 1 } }
 
-    /// Returns when there are so many more.
+    /// Returns when the number has grown by `more`.
     func grow(by more: Int) async throws {
         let goal = all + more
         while all < goal { try await Task.sleep(for: .milliseconds(1)) }
