@@ -1,4 +1,4 @@
-"""Archives to be served, made as fast as it goes."""
+"""Archives to serve, created at full speed."""
 
 import hashlib
 import json
@@ -20,7 +20,7 @@ def ffmpeg(*words):
 
 
 def session_of_clip(place, directory, gigabytes):
-    """The clip again and again, in one file of at least so many GB. Returns the archive."""
+    """The clip repeatedly, in one file with a minimum size in GB. Returns the archive."""
     rounds = math.ceil(gigabytes * 1e9 / os.path.getsize(place.clip))
     return imported(place, f"{directory}/clips", place.clip, rounds, "24h")
 
@@ -33,7 +33,7 @@ def session_of_hours(place, directory, hours):
 
 
 def session_of_sources(place, directory, hours, sources):
-    """So many sources in segments of ten minutes: the first is imported, the others are links to its files.
+    """A number of sources in segments of ten minutes: the first is imported, the others are links to its files.
 
     Each has a gap an hour in its ledger. Only the catalog and the ledgers tell what is recorded, so one picture a
     second is enough.
@@ -72,7 +72,7 @@ def link_media(path, other):
 
 
 def imported(place, archive, path, rounds, segment):
-    """An archive with a session of a file that is played so many times."""
+    """An archive with a session of a file that is played a number of times."""
     whole = f"{archive}.mkv"
     ffmpeg("-stream_loop", str(rounds - 1), "-i", path, "-c", "copy", whole)
     tributary(place, "import", whole, "--source", "camera", "--archive", archive, "--at", START, "--segment", segment)
@@ -87,7 +87,7 @@ def index(place, archive):
 
 
 def tributary(place, *words):
-    """Runs the tool; what it says is of interest only when it fails."""
+    """Runs the tool; its output is shown only when it fails."""
     outcome = subprocess.run([place.product("tributary"), *words], capture_output=True, text=True)
     if outcome.returncode:
         raise RuntimeError(f"tributary {words[0]}: {outcome.stderr.strip()[-300:]}")

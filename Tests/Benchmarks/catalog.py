@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Fills a catalog in PostgreSQL with millions of segments, and measures in the database what `tributary ls` asks.
+"""Fills a catalog in PostgreSQL with millions of segments, and measures in the database the queries of `tributary ls`.
 
 The tables and the statements are those of the sources: read from Sources/Catalog/PostgreSQL, not written here again.
 Exit status 1 when a list or a time range takes longer than --limit milliseconds (the median of five, EXPLAIN ANALYZE's execution

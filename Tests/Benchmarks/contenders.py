@@ -1,4 +1,4 @@
-"""Who receives and records, and who sends to it."""
+"""Receivers that record, and the senders of their load."""
 
 import os
 from dataclasses import dataclass, field
@@ -43,7 +43,7 @@ class Contender:
 
 @dataclass(frozen=True)
 class Load:
-    """What is sent: `seconds` of the clip, from each of `sources`; whether to a receiver that writes to /dev/null."""
+    """The load: `seconds` of the clip, from each of `sources`; whether to a receiver that writes to /dev/null."""
 
     sources: int
     seconds: int
@@ -157,7 +157,7 @@ FLOOR_ACKS_KEPT = floor("floor: zmq + acks, memory kept", "bytes", acks=ACKS_EVE
 
 
 def paced(place):
-    """Those that are compared at real-time pace."""
+    """The contenders that are compared at real-time pace."""
     if place.before:
         return [product(), product(before=True)]
     peers = [nginx_rtmp()] if os.path.exists(place.rtmp_module) else []
@@ -167,7 +167,7 @@ def paced(place):
 
 
 def unpaced(place):
-    """Those that are compared as fast as they can."""
+    """The contenders that are compared at full speed."""
     if place.before:
         return [product(), product(before=True)]
     return [

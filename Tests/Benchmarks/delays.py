@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures how long samples take from their capture until they are durable, and until somebody who watches has them.
+"""Measures how long samples take from their capture until they are durable, and until a viewer has them.
 
     Tests/Benchmarks/delays.py --binaries .build/release [--only durable,watched,clocks] [--seconds 30]
 
@@ -86,7 +86,7 @@ class Scene(servers.Stage):
 
 
 def ask(process):
-    """What a load has done since it was asked last."""
+    """The load's figures since the last call."""
     process.child.stdin.write(b"\n")
     process.child.stdin.flush()
     return json.loads(process.child.stdout.readline())
@@ -119,7 +119,7 @@ class Viewers(threading.Thread):
 
 
 def durable(place, directory, options, table):
-    """From capture until the agent hears that it is on disk: half a second together, each 100 ms, watched."""
+    """From capture until the agent receives the acknowledgement: half a second together, each 100 ms, watched."""
     for name, each, is_watched in [
         ("unwatched (half a second together)", False, False), ("`--batch 100ms`", True, False),
         ("watched", False, True),
@@ -140,7 +140,7 @@ def durable(place, directory, options, table):
 
 
 def watched(place, directory, options, table):
-    """From capture until somebody who watches has it."""
+    """From capture until a viewer has it."""
     for batch in ("auto", "100ms"):
         with Scene(place, directory) as scene:
             scene.agent(watching.SOURCE, "--batch", batch, *PICTURES)
@@ -157,7 +157,7 @@ def watched(place, directory, options, table):
 
 
 def clocks(place, directory, options, table):
-    """What agents' clocks are believed to differ, where they do not; beside 64 sources that send."""
+    """The measured difference of agents' clocks that are equal, beside 64 sources that send."""
     for batch in ("auto", "100ms"):
         with Scene(place, directory) as scene:
             scene.load_with_report(BUSY_SOURCES, batch != "auto")

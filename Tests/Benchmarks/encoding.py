@@ -64,7 +64,7 @@ def measure(place, command):
 
 
 def own_bytes(process):
-    """What it has written to, and nobody shares: the rest of its resident memory is pages of files, such as libraries."""
+    """Private memory that it has written to: the rest of its resident memory is pages of files, such as libraries."""
     try:
         with open(f"/proc/{process.child.pid}/smaps_rollup") as lines:
             found = dict(line.split()[:2] for line in list(lines)[1:])
@@ -74,7 +74,7 @@ def own_bytes(process):
 
 
 def settings_in(path):
-    """What x264 says about itself inside a file, for comparing the two by hand."""
+    """The settings that x264 writes into a file, for comparing the two by hand."""
     with open(path, "rb") as file:
         found = re.search(rb"options: ([ -~]+)", file.read(1 << 20))
     return found.group(1).decode() if found else ""

@@ -31,7 +31,7 @@ class Process:
         return time.clock_gettime(~self.child.pid << 3 | 2)
 
     def poll(self):
-        """Notes the peak of memory, and whether it has ended; says whether it still runs."""
+        """Records the peak of memory and the end; returns whether it still runs."""
         if self.usage:
             return False
         try:
@@ -76,7 +76,7 @@ class Processes:
         return [member for member in self.members if member.status]
 
     def poll(self):
-        """How many still run."""
+        """The number that still run."""
         return sum(member.poll() for member in self.members)
 
     def stop(self, how=signal.SIGTERM):
@@ -146,7 +146,7 @@ def calibration():
 
 
 def busy_share():
-    """How much of the machine somebody uses: 0 … 1, over one second."""
+    """The used share of the machine, 0 … 1, over one second."""
     before = processor_ticks()
     time.sleep(1)
     used, total = (after - earlier for after, earlier in zip(processor_ticks(), before))
@@ -162,7 +162,7 @@ def processor_ticks():
 
 
 def wait_until_idle(share=0.1, patience=120):
-    """Returns when nobody else uses the machine, or after that many seconds; how busy it is."""
+    """Returns the used share of the machine when it is idle, or after that many seconds."""
     deadline = time.monotonic() + patience
     while (busy := busy_share()) > share and time.monotonic() < deadline:
         time.sleep(2)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a second copy of every record costs an agent: CPU time and memory with one collector, and with two. See README.md.
+"""The cost of a second copy of every record for an agent: CPU time and memory with one collector, and with two. See README.md.
 
 mirror.py BIN [SECONDS [ROUNDS]]      BIN: where the programs are
 """

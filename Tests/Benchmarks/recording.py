@@ -114,7 +114,7 @@ class Run:
         return {"flaws": flaws[:4]}
 
     def unreadable(self):
-        """What ffprobe says against the recordings; plain bytes are only measured."""
+        """Errors that ffprobe finds in the recordings; plain bytes are only measured."""
         if self.contender.suffix == "bytes":
             return []
         suffix = self.contender.suffix or "mp4"

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What it costs to find, export and play recordings again, beside the plain programs that come closest.
+"""The cost of finding, exporting and replaying recordings, compared with the most similar plain programs.
 
     Tests/Benchmarks/recordings.py --binaries .build/release [catalog] [export] [replay]
 
@@ -57,7 +57,7 @@ class Bench:
         return [self.tool, *words]
 
     def hour(self, minutes=60):
-        """An archive with a session of so many minutes."""
+        """An archive with a session of a number of minutes."""
         archive = f"{self.place}/archive-{minutes}"
         if os.path.exists(archive):
             return archive

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How exactly `tributary replay` keeps the pace: measured where messages arrive, not where they are sent.
+"""The accuracy of `tributary replay`'s pace: measured where messages arrive, not where they are sent.
 
     Tests/Benchmarks/replay_pacing.py --binaries .build/release SESSION_DIRECTORY_OR_FILE...
 

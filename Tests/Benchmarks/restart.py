@@ -40,7 +40,7 @@ def arguments():
 
 
 def forget_files():
-    """Drops the page cache; says whether that is possible."""
+    """Drops the page cache; returns whether that is possible."""
     os.sync()
     try:
         with open("/proc/sys/vm/drop_caches", "w") as control:
@@ -63,7 +63,7 @@ def starts(site, runs, prepare):
 
 
 def files(archive):
-    """How many growing files there are, and their bytes."""
+    """The number of growing files, and their bytes."""
     sizes = [entry.stat().st_size for source in os.scandir(f"{archive}/sessions") if source.is_dir()
              for place in os.scandir(source.path) if place.is_dir()
              for entry in os.scandir(place.path) if entry.name.endswith(".mp4")]

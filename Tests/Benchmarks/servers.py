@@ -1,4 +1,4 @@
-"""What serves recordings and live streams, and what feeds it: each a child with ports of its own."""
+"""Servers of recordings and live streams, and their sources: each a child process with its own ports."""
 
 import contextlib
 import os
@@ -45,7 +45,7 @@ class Stage(contextlib.ExitStack):
         return process, endpoint
 
     def load(self, endpoint, sources, seconds, each=False):
-        """Sends the clip as so many sources source0, source1, …"""
+        """Sends the clip as a number of sources source0, source1, …"""
         return self.start([
             self.place.product("bench-load"), "--collector", endpoint, "--media", self.place.clip,
             "--sources", sources, "--seconds", seconds, "--unfinishable", *(["--each"] if each else [])])
@@ -94,7 +94,7 @@ def find_nginx(place):
 
 
 def make_certificate(directory):
-    """A chain and a key that nobody has signed."""
+    """A self-signed chain and its key."""
     chain, key = f"{directory}/chain.pem", f"{directory}/key.pem"
     subprocess.run(
         ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",

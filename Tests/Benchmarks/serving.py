@@ -99,7 +99,7 @@ def transfer(server, address, version, size, range_bytes):
 
 
 def curl(blocks):
-    """Does so many requests on one connection; bytes, version of HTTP and new connections of each."""
+    """Makes a number of requests on one connection; bytes, version of HTTP and new connections of each."""
     outcome = subprocess.run(
         ["curl", "--fail-early", "-K", "-"], input="\nnext\n".join(blocks), capture_output=True, text=True)
     if outcome.returncode:
@@ -111,7 +111,7 @@ def curl(blocks):
 
 
 def latency(bench):
-    """How long answers take, one at a time on a connection that is kept."""
+    """The time of answers, one at a time on a persistent connection."""
     table = Table("time of an answer", {"first": "first, ms", "half": "p50, ms", "most": "p99, ms"})
     hours = archives.session_of_hours(bench.place, bench.directory, LONG_HOURS)
     many = archives.session_of_sources(bench.place, bench.directory, COVERED_HOURS, COVERED_SOURCES)

@@ -58,6 +58,6 @@ def show(values):
 
 
 def percentile(values, share):
-    """Of sorted or unsorted values: the least that so large a share does not exceed."""
+    """Of sorted or unsorted values: the smallest value that this share does not exceed."""
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, int(len(ordered) * share))]

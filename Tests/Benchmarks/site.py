@@ -112,7 +112,7 @@ class Phase:
             time.sleep(1)
 
     def ask(self):
-        """What the loads have done since they were asked last."""
+        """The loads' figures since the last call."""
         reports = []
         for load in self.loads:
             try:
@@ -143,7 +143,7 @@ class Phase:
 
 
 class People:
-    """Threads that ask a viewer what an open page asks it."""
+    """Threads that make the requests of an open page to a viewer."""
 
     def __init__(self, port, count):
         self.port, self.over, self.asked, self.failed = port, threading.Event(), 0, collections.Counter()

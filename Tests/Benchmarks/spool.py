@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the spool costs an agent: CPU time with and without it, and bytes that reach the disk. See README.md.
+"""The cost of the spool for an agent: CPU time with and without it, and bytes that reach the disk. See README.md.
 
 spool.py BIN [SECONDS [ROUNDS]]      BIN: where the programs are
 """

@@ -82,7 +82,7 @@ class Cost:
 
 
 def unproven(archive):
-    """Takes from the disk what it knows of the store: the next upload begins at nothing."""
+    """Removes the records about the store from the disk: the next upload begins from scratch."""
     for folder, _, names in os.walk(os.path.join(archive, "sessions")):
         for name in names:
             if name.endswith((".mp4.json", ".upload")) or name == ".stored":
@@ -158,7 +158,7 @@ def large(bench):
 
 
 def clip(bench):
-    """What an export of 20 s fetches of a bucket with a file of 1 GB."""
+    """The bytes that an export of 20 s fetches from a bucket with a file of 1 GB."""
     archive = bench.archive("24h")
     seconds = size_of(archive) / os.path.getsize(bench.place.clip) * workplace.CLIP_SECONDS
     with Stage(bench) as store:
@@ -234,7 +234,7 @@ PARTS = {"segments": segments, "large": large, "clip": clip, "requests": request
 
 
 class Bench:
-    """What every part needs: the programs, archives of the clip, and credentials of the stores."""
+    """Prerequisites of every part: the programs, archives of the clip, and credentials of the stores."""
 
     def __init__(self, options, directory):
         self.options, self.directory = options, directory

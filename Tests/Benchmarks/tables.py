@@ -8,7 +8,7 @@ WITH_KEYS = ", with keys"
 
 
 class Results:
-    """What was measured, by comparison, cell (what a column is) and contender."""
+    """Results by comparison, cell (a column) and contender."""
 
     def __init__(self):
         self.rows = []
@@ -79,7 +79,7 @@ def cell_name(sources):
 
 
 def noise(results):
-    """How steady the machine was: the same work before every run, and the spread of the figures."""
+    """The steadiness of the machine: the same work before every run, and the spread of the results."""
     calibrations = sorted(row["calibration"] for row in results.rows)
     if not calibrations:
         return "nothing was measured"

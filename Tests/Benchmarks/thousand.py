@@ -94,7 +94,7 @@ class Site:
             input=subprocess.PIPE, output=subprocess.PIPE, errors=self.errors)
 
     def ask_load(self):
-        """What it has done since it was asked last."""
+        """The load's figures since the last call."""
         self.load.child.stdin.write(b"\n")
         self.load.child.stdin.flush()
         report = json.loads(self.load.child.stdout.readline())
@@ -113,7 +113,7 @@ class Site:
         return text, time.monotonic() - start
 
     def wait_until_all_flow(self):
-        """How long until all sources send, with the instants at which a quarter, a half, … did."""
+        """The time until all sources send, and the times at which a quarter, a half, … did."""
         start, steps = time.monotonic(), {}
         while True:
             flowing, passed = self.ask_load()["flowing"], time.monotonic() - start

@@ -30,7 +30,7 @@ PARTS = {
 
 
 class Bench:
-    """What every part needs: the programs and the clip, a directory that is removed, and how much to measure."""
+    """Prerequisites of every part: the programs and the clip, a directory that is removed, and how much to measure."""
 
     def __init__(self, options, directory):
         self.options, self.directory = options, directory
@@ -85,7 +85,7 @@ def main():
 
 
 def last_words(directory):
-    """What the children have said last."""
+    """The last output of the children."""
     try:
         with open(f"{directory}/errors.log") as log:
             return log.read().splitlines()[-5:]

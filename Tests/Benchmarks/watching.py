@@ -122,7 +122,7 @@ def delivered(bench, server, sockets, least_bytes):
 
 
 def collector(bench, devnull):
-    """CPU of a collector with a source that is watched, and at the same time of equal ones that one viewer or nobody watches."""
+    """CPU of a collector with a source that is watched, and at the same time of equal ones with one viewer and without."""
     table = Table("CPU of the collector, ms/s", {"watched": f"{COLLECTOR_WATCHERS} viewers of one source",
                                                  "one": "one viewer", "unwatched": "unwatched"},
                   share=("watched", "unwatched"))
@@ -146,7 +146,7 @@ def collector(bench, devnull):
 
 
 def watched_by(bench, sites, counts):
-    """CPU milliseconds per second of collectors, by name, while so many watch the first source of each."""
+    """CPU milliseconds per second of collectors, by name, while a number of viewers watch the first source of each."""
     with servers.Stage(bench.place, bench.directory) as stage:
         # Viewers of their own: one hears a source for minutes after its last watcher.
         ports = {name: stage.viewer(archive)[1] for name, (_, archive) in sites.items()}
@@ -163,7 +163,7 @@ def watched_by(bench, sites, counts):
 
 
 def recorded(bench, stage, name, sources, each, devnull):
-    """A collector that records so many sources, and its archive."""
+    """A collector that records a number of sources, and its archive."""
     archive = f"{bench.directory}/collector-{name}"
     process, endpoint = stage.collector(archive, devnull)
     stage.load(endpoint, sources, 240, each)

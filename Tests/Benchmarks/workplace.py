@@ -1,4 +1,4 @@
-"""What the benchmarks need before they can run: programs, peers and media. Made once, kept in one directory."""
+"""Prerequisites of the benchmarks: programs, peers and media. Created once, in one directory."""
 
 import glob
 import json

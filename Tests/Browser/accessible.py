@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Looks at each page as it is drawn, light and dark, wide and on a phone: labels, contrast, sizes, focus, layout, weight (parts of WCAG 2.2 AA).
+"""Checks each page as it is drawn, light and dark, wide and on a phone: labels, contrast, sizes, focus, layout, weight (parts of WCAG 2.2 AA).
 
     Tests/Browser/accessible.py --page http://127.0.0.1:8080 --session 2026-11-20T22-40-00.000Z
 """

@@ -1,4 +1,4 @@
-"""Which browser a check drives."""
+"""The browser that a check drives."""
 
 
 def browser(name):

@@ -1,4 +1,4 @@
-"""What a script found: one line for each check."""
+"""The results of a script: one line for each check."""
 
 
 class Checks:
@@ -12,7 +12,7 @@ class Checks:
         return is_so
 
     def console(self, page, expected=()):
-        """Says what the console has told, apart from what is expected: the browser itself tells of each refused request."""
+        """Prints the console's unexpected messages: the browser itself reports each refused request."""
         rest = [text for text in page.problems if not any(part in text for part in expected)]
         self("no error in the console", not rest, "; ".join(rest[:5]))
         page.problems.clear()

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Watches a source of H.265, live and recorded: Chromium without a decoder says so and shows pictures, Firefox plays it.
+"""Watches a source of H.265, live and recorded: Chromium without a decoder reports that and shows pictures, Firefox plays it.
 
     Tests/Browser/codec.py --page http://127.0.0.1:8080 --source cellar
 """

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Holds the page against what outside checks rely on: `data-source`, pixels that may be drawn elsewhere, and every word of `window.tributary.state()`.
+"""Checks the parts of the page that external checks rely on: `data-source`, pixels that may be drawn elsewhere, and every word of `window.tributary.state()`.
 
 The sources have to be test patterns.
 
@@ -77,7 +77,7 @@ async def check(arguments):
                 checks(f"{name}: a video or canvas for each source, which may be drawn", not flaws, "; ".join(flaws))
 
         async def agree(name, least, within=0.005):
-            """The state's times are those of the pixels, to so many seconds."""
+            """The state's times are those of the pixels, within a number of seconds."""
             pairs = [pair for look in await page.run(f"{BOTH}(100)") for pair in look if None not in pair]
             differences = [code - at for _, code, at in pairs]
             middle = statistics.median(differences)

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Takes out of a recording what people take: a clip, several side by side, a still picture, a link; with the downloads looked into.
+"""Exports from a recording: a clip, several sources side by side, a still picture, a link. The downloads are examined.
 
     Tests/Browser/exports.py --page http://127.0.0.1:8080 --session 2026-11-20T22-40-00.000Z --operator otto:PASSWORD
 """
@@ -46,7 +46,7 @@ def probe(path):
 
 
 async def archive(page, checks, fetched, root, count):
-    """A file for each source in one ZIP archive, its size told before; and with the time burnt in."""
+    """A file for each source in one ZIP archive, its size known in advance; and with the time burnt in."""
     await page.choose(".export .start select", f"All {count}, a file each (ZIP)")
     names = await page.run("Object.keys(tributary.state().sources)")
     await page.until("/^[0-9.]+ [kM]?B[.]$/.test(document.querySelector('.export .size').textContent)", 20)
@@ -86,7 +86,7 @@ async def check(arguments):
     root = f"/api/v1/sessions/{arguments.session}"
     async with Chromium() as page:
         async def fetched(path):
-            """The digest of what the viewer answers to whoever has logged in."""
+            """The digest of the viewer's answer to a logged-in client."""
             return await page.run(f"""fetch({json.dumps(path)}).then((answer) => answer.arrayBuffer()).then((bytes) => crypto.subtle.digest('SHA-256', bytes))
                 .then((sum) => [...new Uint8Array(sum)].map((byte) => byte.toString(16).padStart(2, '0')).join(''))""")
 

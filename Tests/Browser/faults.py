@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Looks at what the page does when something goes wrong: slow decoders, a playlist that cannot be read, a viewer that does not answer, a full buffer,
+"""Checks the page's behaviour during faults: slow decoders, a playlist that cannot be read, a viewer that does not answer, a full buffer,
 a damaged segment, a lost decoder.
 
 Most of it is made up here and asked of single modules. The segment is one of a recording: it is damaged on its way to the page.

@@ -77,7 +77,7 @@ class Firefox(Tab):
         raise RuntimeError("firefox-esr has ended")
 
     async def drain(self):
-        """What nobody reads would stop it."""
+        """Reads its output, which would otherwise block it."""
         while await self.process.stderr.readline():
             pass
 

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Measures how soon the wall has pictures: of viewers that have not heard the sources yet, and again when they have.
+"""Measures the time until the wall has pictures: with viewers that do not receive the sources yet, and again when they do.
 
     Tests/Browser/first.py --page http://127.0.0.1:8080 --page http://127.0.0.1:8081
 """

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Shows `/embed/SOURCE` in a frame of another origin, without and with wrong access: what it says, and that it asks once.
+"""Shows `/embed/SOURCE` in a frame of another origin, without access and with wrong access: its message, and that it makes one request.
 
 The viewer has to run with accounts, and allow the origin of the frame's page.
 
@@ -39,7 +39,7 @@ class Page(http.server.BaseHTTPRequestHandler):
 
 
 async def framed(page, arguments, address):
-    """What the frame has to say after a while."""
+    """The frame's text after a while."""
     await page.open("about:blank")
     await page.open(f"http://127.0.0.1:{arguments.port}/?{urllib.parse.quote(arguments.page + address, safe='')}")
     await asyncio.sleep(PATIENCE)

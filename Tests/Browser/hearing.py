@@ -54,5 +54,5 @@ def check_beeps(checks, beeps, least):
 
 
 def offsets(beeps):
-    """How far the pictures were from the whole second at each beep, seconds."""
+    """The distance of the pictures from the whole second at each beep, seconds."""
     return [(beep["code"] + 0.5) % 1 - 0.5 for beep in beeps if beep["code"] is not None]

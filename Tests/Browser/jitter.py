@@ -66,7 +66,7 @@ class Network:
 
 
 async def look(page, name, seconds, rate):
-    """Share of looks in step, percentiles of the age on the screen, and the longest standstill of a tile, seconds."""
+    """Share of samples in step, percentiles of the age on the screen, and the longest standstill of a tile, seconds."""
     count, looks, _, ages, within = await observe(page, name, seconds, rate)
     still = 0
     for source in looks[0][1]:

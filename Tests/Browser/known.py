@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What the page says is known, from pixels and text: the first look at a session, what a removal takes, tiles without contact, sound that there is not.
+"""The page's statements are true, by pixels and text: the first view of a session, the effect of a removal, tiles without a connection, missing sound.
 
 Two live sources have to be recorded; the agent of `--source` is stopped for some seconds. The viewer has no accounts.
 
@@ -69,7 +69,7 @@ async def check(arguments):
 
 
 async def once(page, checks, arguments, get):
-    """One cause is one gap, and begins the line that tells of it; a link without accounts claims nothing."""
+    """One cause is one gap, and begins its line; a link without accounts promises nothing."""
     await page.open(f"{arguments.page}/sessions/{arguments.session}?at=1")
     await page.until("!!document.querySelector('.gaps li')", 10)
     lanes = get(f"/sessions/{arguments.session}/coverage")
@@ -96,7 +96,7 @@ async def once(page, checks, arguments, get):
 
 
 async def typed(page, checks, arguments, get):
-    """What is typed is taken in the zone that is shown, or refused with a reason."""
+    """Typed times are in the shown zone, or refused with a reason."""
     await page.open(f"{arguments.page}/sessions/{arguments.session}?at=1&zone=Asia/Kolkata")
     await page.until("document.querySelector('.controls .wall')?.value", 10)
     shown = await page.run("document.querySelector('.zone').selectedOptions[0].text")
@@ -125,7 +125,7 @@ async def typed(page, checks, arguments, get):
 
 
 async def removal(page, checks, arguments, get):
-    """A list that is narrowed by time says whole sizes where something is removed; what is protected offers no removal."""
+    """A list for a time range shows the whole sizes of sessions that can be removed; protected sessions offer no removal."""
     item = f'.session[data-session="{arguments.session}"]'
     zero = get(f"/sessions/{arguments.session}")["zero"]
     date = f"new Date(Date.parse({json.dumps(zero)}) + %d).toISOString()"
@@ -170,7 +170,7 @@ async def days(page, checks, arguments, get):
 
 
 async def wall(page, checks, arguments):
-    """A tile whose agent is silent says since when, and no more; each tile leads to its recording at that instant."""
+    """A tile whose agent is silent shows only since when; each tile links to its recording at that instant."""
     await page.open(f"{arguments.page}/live")
     tile = f"[...document.querySelectorAll('.live-tile')].find((one) => one.getAttribute('aria-label') === {json.dumps(arguments.source)})"
     await page.until(f"{tile}?.dataset.state === 'live'", 20)

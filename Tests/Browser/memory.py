@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Leaves the wall of live sources open, and says how much memory the browser's page has over time.
+"""Leaves the wall of live sources open, and prints the memory of the browser's page over time.
 
     Tests/Browser/memory.py --page http://127.0.0.1:8080 --hours 1
 """

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Takes pictures of the page, to be looked at: each place, wide, small and on a phone, light and dark; or those of docs/watching.md.
+"""Takes screenshots of the page, for review: each place, wide, small and on a phone, light and dark; or those of docs/watching.md.
 
     Tests/Browser/run --only pictures --live 4 --shots DIR    # each place, to DIR
     Tests/Browser/run --only pictures --live 4                # docs/live.png and docs/playback.png

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Checks that playback shows the picture that the index says: random seeks, and steps in both directions.
+"""Checks that playback shows the picture given by the index: random seeks, and steps in both directions.
 
 The recording has to be one of test patterns (`tributary-agent --video test`): their time codes are read back from the tiles' pixels.
 
@@ -83,7 +83,7 @@ class Archive:
         return [lane["source"] for lane in lanes], max(starts), min(ends)
 
     def shown(self, source, at=None):
-        """When the picture was captured that the index says is shown; session time. None: the first one."""
+        """Capture time of the picture that is shown by the index; session time. None: the first one."""
         place = "" if at is None else f"at={at:.6f}&"
         with self.get(f"/sources/{source}/picture.jpg?{place}nearest=yes&width=16") as answer:
             return float(answer.headers["X-Tributary-At"])

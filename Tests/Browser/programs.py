@@ -31,7 +31,7 @@ class Site:
             *words)[0]
 
     def tool(self, *words):
-        """Runs the archive's tool; what it says."""
+        """Runs the archive's tool; returns its output."""
         return subprocess.run([os.path.join(self.binaries, "tributary"), *words], check=True, capture_output=True, text=True, cwd=self.directory).stdout
 
     def capture(self, source, *words):

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Logs in and out as people do: what the form says, what each role is offered, and what happens when a log-in ends in the middle.
+"""Logs in and out as users do: the form's messages, the actions of each role, and a log-in that ends in use.
 
 The viewer has to run with accounts, on an archive that is being recorded to and has a finished session.
 

@@ -1,4 +1,4 @@
-"""What the checks do with a tab, in whatever browser: wait, press, choose, download."""
+"""Actions of the checks in a tab of any browser: wait, press, choose, download."""
 
 import asyncio
 import json
@@ -29,7 +29,7 @@ class Tab:
         await self.click(*place)
 
     async def press_text(self, text, inside="document"):
-        """Clicks the button that says or is labelled so."""
+        """Clicks the button with this text or label."""
         place = await self.run(f"""(() => {{
             const e = [...{inside}.querySelectorAll('button, summary, a')].find((one) => one.checkVisibility()
                 && [one.textContent.trim(), one.getAttribute('aria-label')].includes({json.dumps(text)}));
@@ -59,7 +59,7 @@ class Tab:
         raise RuntimeError(f"{selector} does not come to {text!r}")
 
     async def downloaded(self, ending, seconds=20):
-        """The path of the newest file of the downloads with this ending, when it is complete; it is asked for once."""
+        """The path of the newest file of the downloads with this ending, when it is complete; it is requested once."""
         for _ in range(int(seconds * 10)):
             there = sorted(self.downloads.iterdir(), key=lambda one: one.stat().st_mtime)
             if not any(one.name.endswith(UNFINISHED) for one in there):

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Gives the page texts that would be HTML elsewhere, wherever text comes from somebody else, and looks whether they stay text; and what the page may load.
+"""Gives the page texts that would be HTML elsewhere, wherever text has another origin, and checks that they stay text; and the resources that the page may load.
 
 The session gets a hostile name, tag and note, and afterwards none. Names of sources are a few letters on the wire and on disk; hostile ones, and the
 viewer's answers, are made up here.
@@ -51,11 +51,11 @@ async def check(arguments):
     change(name=HOSTILE, note=HOSTILE, addTags=[TAG])
     async with Chromium() as page:
         async def tell(name, data, then="undefined"):
-            """Tells the page what no viewer has told; returns an expression's value right after, before the viewer's own feed can tell another."""
+            """Injects an event into the page; returns an expression's value right after, before the viewer's own feed sends another event."""
             return await page.run(f"(feed.dispatchEvent(new MessageEvent({json.dumps(name)}, {{ data: {json.dumps(json.dumps(data))} }})), {then})")
 
         async def stays_text(title, *parts):
-            """What has come is to be read, and has made nothing."""
+            """The received texts are shown, and have created no elements."""
             shown = await page.run(TEXT)
             made = await page.run(MADE)
             missing = [part for part in parts if part not in shown]

@@ -36,7 +36,7 @@ SEEN = "[Object.values(window.tiles), [...window.looks.entries()].filter(([, cou
 
 
 def lateness(looks, share):
-    """The lateness within which this share of the looks is, seconds."""
+    """The lateness that this share of the samples does not exceed, seconds."""
     left = share * sum(count for _, count in looks)
     for seconds, count in looks:
         left -= count

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Uses the timeline as people do: the pointer over a gap tells why, the wheel zooms, a drag moves, a click and the keys go to places; how it grows.
+"""Uses the timeline as users do: the pointer over a gap shows the reason, the wheel zooms, a drag moves, a click and the keys go to places; how it grows.
 
 The session has to have a gap.
 

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Holds the page's scripts against the types in their comments (JSDoc), with Debian's `node-typescript`; nothing is built.
+"""Checks the page's scripts against the types in their comments (JSDoc), with Debian's `node-typescript`; nothing is built.
 
     Tests/Browser/typed.py
 """

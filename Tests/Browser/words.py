@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Cuts the line to the viewer, fills the disk and ends the session, as far as the page can tell, and reads what it says.
+"""Cuts the line to the viewer, fills the disk and ends the session, as seen by the page, and reads its messages.
 
 The disk and the end are told by events that are made up here; the wall has to be one of a session that is being recorded.
 

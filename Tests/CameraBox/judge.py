@@ -1,4 +1,4 @@
-"""Judges what came out of the camera box: by what the archive says, by the kernel's own trace, and by foreign decoders."""
+"""Judges the recordings of the camera box: by the archive, by the kernel's own trace, and by foreign decoders."""
 
 import array
 import bisect
@@ -11,7 +11,7 @@ import subprocess
 
 
 class Report:
-    """What was found of one job."""
+    """The findings about one job."""
 
     def __init__(self, place):
         self.place = place
@@ -76,7 +76,7 @@ def buffers(report, name="dqbuf.txt"):
 
 
 def holes(trace):
-    """How many buffers are missing by the driver's own count; where it begins anew, none."""
+    """The number of missing buffers by the driver's own count; none where it restarts."""
     steps = [(second - first) % 2**32 for (_, first, _), (_, second, _) in zip(trace, trace[1:])]
     return sum(step - 1 for step in steps if 1 < step < LONGEST_HOLE)
 
@@ -157,7 +157,7 @@ def lags(made, seen, zero):
 # The jobs.
 
 def is_busy(report):
-    """Others had so much of this machine that the box may have missed real time."""
+    """Whether other processes used so much of this machine that the box may have missed real time."""
     share = re.search(r"others on the host (\d+) %", report.text("load.txt"))
     return share is not None and int(share[1]) > 30
 

@@ -59,7 +59,7 @@ def numbered(payload):
 
 
 class Picture:
-    """What a camera captured, and what became of it."""
+    """A captured picture, and its fate."""
 
     __slots__ = ("captured", "begins", "sent", "whole")
 
@@ -103,7 +103,7 @@ class Camera:
         return ticks & 0xFFFFFFFF
 
     def wall(self, captured):
-        """What the camera's clock shows, seconds since 1970."""
+        """The time of the camera's clock, seconds since 1970."""
         started = time.time() - (now() - self.began)
         return started + self.clock_offset + (captured - self.began) * self.clock_rate
 

@@ -72,7 +72,7 @@ class Member:
         return "primary" if state.get("role") in ("master", "primary") else "replica"
 
     def processes(self):
-        """Of the server: the postmaster first."""
+        """Processes of the server, the postmaster first."""
         try:
             with open(os.path.join(self.data, "postmaster.pid")) as text:
                 postmaster = int(text.readline())

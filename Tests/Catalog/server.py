@@ -26,7 +26,7 @@ def binaries():
 
 
 def prefix():
-    """The server refuses to run as root: then it runs as nobody."""
+    """The command that runs the server as `nobody` if this user is root, which the server refuses."""
     if os.geteuid() != 0:
         return []
     if not shutil.which("setpriv"):

@@ -156,7 +156,7 @@ class Services:
         self.began = time.clock_gettime(time.CLOCK_MONOTONIC)
 
     def options(self, name):
-        """Of a collector."""
+        """Options of a collector."""
         hosts = ",".join(f"{ADDRESS}:{relay.port}" for relay in self.databases)
         return ["--catalog", f"postgresql://tributary_writer@{hosts}/postgres", "--store", f"s3://{BUCKET}/{name}",
                 *self.store_options]

@@ -1,4 +1,4 @@
-"""Watches live sources through a viewer that hears all collectors."""
+"""Watches live sources through a viewer that receives the feeds of all collectors."""
 
 import collections
 import http.client

@@ -1,4 +1,4 @@
-"""What a recording says of its own time: the codes in its pictures against its timeline."""
+"""Compares the codes in a recording's pictures with its timeline."""
 
 import hashlib
 import json
@@ -19,11 +19,11 @@ BITS, ROWS, MARKER = 80, 2, 0xAA
 
 
 class Unreadable(Exception):
-    """A result cannot be read; one line says which and why."""
+    """A result cannot be read; the message names it and the reason."""
 
 
 class Report:
-    """What was found, a line each."""
+    """The findings, a line each."""
 
     def __init__(self):
         self.flaws = 0
@@ -156,7 +156,7 @@ def judge_files(report, when, tributary, archive):
 
 
 def digests(archive):
-    """Of every file of the sessions, its bytes."""
+    """The digest of every file of the sessions."""
     found = {}
     for place, _, names in os.walk(f"{archive}/sessions"):
         for name in names:

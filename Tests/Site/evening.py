@@ -48,7 +48,7 @@ class Site:
                 target.cut()
 
     def start_box(self):
-        """Switches the box on; then there is something to hear in its room."""
+        """Switches the box on, with sound for its microphone."""
         self.box.start()
         self.box.do("tone 440 > /dev/null 2>&1 &")
 
@@ -61,7 +61,7 @@ class Site:
         print(f"   {'' if truth else 'FLAW '}{line}", flush=True)
 
     def explain(self):
-        """What both have to say when something did not come about."""
+        """The messages of both when something has failed."""
         for target, unit in (
             (self.server, "tributary-collector"), (self.server, "tributary-viewer"), (self.box, "tributary-agent")
         ):

@@ -12,7 +12,7 @@ def field(package, name):
 
 
 def needed(text):
-    """Names of what a Depends field asks for, each by its first alternative."""
+    """Names of the packages in a Depends field, each by its first alternative."""
     return [re.split(r"[ (|:]", part.strip())[0] for part in text.split(",") if part.strip()]
 
 

@@ -130,7 +130,7 @@ class Recording:
     # Ending
 
     def finish(self, patience):
-        """Has the agents say goodbye, and waits until the collector has brought everything up."""
+        """Ends the agents, and waits until the collector has uploaded everything."""
         for agent in self.running[1:]:
             agent.send_signal(signal.SIGTERM)
         for process in self.running[1:] + self.running[:1]:
@@ -149,7 +149,7 @@ class Recording:
 
 
 def made(requests):
-    """How often each object was made, by its path."""
+    """The number of times that each object was created, by its path."""
     counts = {}
     for request in requests:
         path, _, query = request.path.partition("?")

@@ -26,7 +26,7 @@ class Closed(Exception):
 
 
 class Request:
-    """What was asked, and what came of it."""
+    """A request, and its result."""
 
     def __init__(self, method, path, body_bytes, headers):
         self.method, self.path, self.body_bytes, self.headers = method, path, body_bytes, headers
@@ -177,7 +177,7 @@ def read_head(source):
 
 
 def pass_on(source, sink, length, flips=False):
-    """So many bytes, in pieces; with one bit changed in the last of them, or to nobody. How many they were."""
+    """Passes on a number of bytes in pieces, with one bit changed in the last one, or discards them. Returns their number."""
     rest = length
     while rest:
         piece = source.read1(min(rest, PIECE))
@@ -192,7 +192,7 @@ def pass_on(source, sink, length, flips=False):
 
 
 def pass_on_chunks(source, sink):
-    """A body in chunks (RFC 9112 §7.1). How many bytes of content it had."""
+    """Passes on a body in chunks (RFC 9112 §7.1). Returns the bytes of its content."""
     content = 0
     while True:
         line = source.readline(MAXIMUM_HEAD)

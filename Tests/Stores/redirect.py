@@ -40,7 +40,7 @@ def curl(*words):
 
 
 def pictures(address):
-    """A hash of all pictures as they are coded. FFmpeg 5.1 says each time that it cannot use a connection again for another host."""
+    """A hash of all pictures as they are coded. FFmpeg 5.1 reports each time that it cannot reuse a connection for another host."""
     done = subprocess.run(["ffmpeg", "-v", "error", "-i", address, "-map", "0:v", "-c", "copy", "-f", "streamhash", "-"], check=True,
                           capture_output=True, text=True, timeout=120)
     return done.stdout.strip()

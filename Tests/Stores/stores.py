@@ -46,7 +46,7 @@ def signed(method, path, host, body=b"", keys=KEYS, query="", **others):
 
 
 def presigned(method, path, host, seconds=3_600, keys=KEYS):
-    """An address that anybody may use until it expires."""
+    """An address that is valid without credentials until it expires."""
     stamp, scope = moment()
     query = urllib.parse.urlencode({
         "X-Amz-Algorithm": "AWS4-HMAC-SHA256", "X-Amz-Credential": f"{keys[0]}/{scope}", "X-Amz-Date": stamp,

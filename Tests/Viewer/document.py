@@ -1,4 +1,4 @@
-"""Holds the viewer against its own document: what openapi.yaml allows is not refused for its form, and what it does not have is refused as it says.
+"""Checks the viewer against its own document: what openapi.yaml allows is not refused for its form, and what it does not have is refused as it says.
 
     Tests/Viewer/document.py --page http://127.0.0.1:8080 --session 2026-11-20T22-40-00.000Z --sources stage,door
 """

@@ -47,7 +47,7 @@ def descriptors(pid):
 
 
 class Crowd:
-    """Connections of four kinds; each says how long it was kept."""
+    """Connections of four kinds; each reports how long it was kept."""
 
     def __init__(self, address, media):
         self.host, self.port = address.hostname, address.port
@@ -101,7 +101,7 @@ class Crowd:
 
 
 class Neighbour(threading.Thread):
-    """Somebody who asks meanwhile, and watches live."""
+    """A legitimate client that makes requests meanwhile, and watches live."""
 
     def __init__(self, base):
         super().__init__(daemon=True)
@@ -207,7 +207,7 @@ def ask(address, method, path, headers, body=None):
 
 
 def strangers(site):
-    """What must be refused: in one line, and never with a status of 500 or above."""
+    """Requests that must be refused, in one line, and never with a status of 500 or above."""
     users = os.path.join(site.directory, "users")
     token = subprocess.run(
         [os.path.join(site.binaries, "tributary-viewer"), "users", "add", "anna", "--token", "--users", users],

@@ -1,4 +1,4 @@
-"""What players that are not ours make of a session: FFmpeg, GStreamer, mpv, and Chromium's own HLS."""
+"""Playback of a session in other players: FFmpeg, GStreamer, mpv, and Chromium's own HLS."""
 
 import asyncio
 import glob
@@ -73,7 +73,7 @@ def gstreamer(playlist, directory):
 
 
 def mpv(playlist, directory):
-    """It gets to the end. FFmpeg's HLS knows no discontinuities, so that mpv skips pictures where times begin again: told, and one in twenty."""
+    """It gets to the end. FFmpeg's HLS knows no discontinuities, so that mpv skips pictures where times restart: they are reported, one in twenty at most."""
     if not shutil.which("mpv"):
         return "mpv is not installed"
     with tempfile.NamedTemporaryFile("r", suffix=".log") as log:
@@ -115,7 +115,7 @@ PLAY = """
 
 
 def chromium(playlist, directory):
-    """Its own HLS plays from start to end. It drops pictures that are late, so they are told and not judged."""
+    """Its own HLS plays from start to end. It drops pictures that are late, so they are reported and not judged."""
     if not shutil.which("chromium"):
         return "Chromium is not installed"
     sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "Browser"))

@@ -1,4 +1,4 @@
-"""What virtual machines are started from: a kernel, its first programs, and a disk with a small Debian.
+"""The image of virtual machines: a kernel, its first programs, and a disk with a small Debian.
 
 All of it comes from the Debian archive that this machine's apt uses. It is built once, into a directory of the cache that is
 named for the recipe, and again when the recipe changes.
@@ -31,7 +31,7 @@ PARTS = ("kernel", "start", "disk", "libraries", "status")
 
 
 class ImageError(Exception):
-    """There is no image; one line says why and what to do."""
+    """There is no image; the message has the reason and the remedy."""
 
 
 def listed(name):
@@ -53,7 +53,7 @@ class Image:
             return set(file.read().split())
 
     def status(self):
-        """What dpkg knows of a machine's packages."""
+        """The state of a machine's packages by dpkg."""
         return os.path.join(self.directory, "status")
 
 
@@ -116,7 +116,7 @@ def contents(name):
 
 
 def run(words, log, **options):
-    """One step of the build; what it says goes to the log, whose last line explains a failure."""
+    """One step of the build; its output goes to the log, whose last line explains a failure."""
     try:
         subprocess.run(words, stdout=options.pop("stdout", log), stderr=log, check=True, timeout=BUILD_SECONDS,
                        env=dict(os.environ, PATH=f"{os.environ['PATH']}:/usr/sbin:/sbin", LC_ALL="C"), **options)
@@ -145,7 +145,7 @@ def apt_sources(codename):
 
 
 def apt_options():
-    """How this machine's apt reaches its sources: proxies and the like."""
+    """Options with which this machine's apt reaches its sources, such as proxies."""
     shown = subprocess.run(["apt-config", "dump"], capture_output=True, text=True, check=True).stdout
     return [line for line in shown.splitlines()
             if line.startswith(("Acquire::http", "Acquire::https", "Acquire::Retries")) and not line.endswith(' "";')]

@@ -1,4 +1,4 @@
-"""Virtual machines that are told what to do while they run, and whose power can be cut."""
+"""Virtual machines that execute commands while they run, and whose power can be cut."""
 
 import fcntl
 import hashlib
@@ -17,7 +17,7 @@ CONSOLE_LINES = 40
 
 
 class MachineError(Exception):
-    """A machine did not do what it was told; says what, and what its console said last."""
+    """A machine did not execute a command; the message has the command and the last lines of its console."""
 
 
 def has_virtualisation():
@@ -179,7 +179,7 @@ class Machine:
             time.sleep(0.5)
 
     def answer(self, patience, otherwise):
-        """The machine's next line, or an error that tells what its console said."""
+        """The machine's next line, or an error with the output of its console."""
         deadline = time.monotonic() + patience
         with selectors.DefaultSelector() as selector:
             selector.register(self.control, selectors.EVENT_READ)
@@ -197,7 +197,7 @@ class Machine:
         return line.decode(errors="replace")
 
     def error(self, what):
-        """Ends the machine, and tells why with the last words of its console and its emulator."""
+        """Ends the machine; the error has the last lines of its console and its emulator."""
         self.cut()
         last = []
         for path in (f"{self.share}/qemu.log", self.console):
@@ -207,7 +207,7 @@ class Machine:
 
 
 class Load:
-    """How busy a host was: explains what an emulated processor missed."""
+    """The load of the host, which explains losses of an emulated processor."""
 
     def __init__(self):
         self.began, self.before = time.monotonic(), self.seconds()

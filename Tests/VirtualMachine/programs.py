@@ -6,7 +6,7 @@ import subprocess
 
 
 class ProgramsError(Exception):
-    """A program is not where it was said to be; one line says which and what to do."""
+    """A program is not at the given path; the message names it and the remedy."""
 
 
 def furnish(directory, binaries, names, image):
