@@ -11,7 +11,7 @@ package struct ClockConnection: ~Copyable {
     ) throws(MessagingError) {
         var options = SocketOptions.ofClockProbes
         options.security = security
-        // It may be away for hours, and no backlog waits for its time.
+        // The collector may be unreachable for hours, and no backlog waits for this connection.
         options.reconnectMilliseconds = 1_000
         // Both are created first: a value that owns handles cannot be half initialised.
         let socket = try Socket(.dealer, in: context, options: options)

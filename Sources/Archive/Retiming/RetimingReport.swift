@@ -64,9 +64,9 @@ package struct RetimingReport: Codable, Hashable, Sendable {
     /// Another collector of the site, whose exchanges were used.
     package struct Peer: Codable, Hashable, Sendable {
         package var name: String
-        /// Clocks of this collector (boots of its server) that are tied to others through the peer's.
+        /// Clocks of this collector (boots of its server) that the peer's clock relates to others.
         package var tiedClocks: Int
-        /// Sources with which it has exchanges that also bound their times.
+        /// Sources whose times are also bounded by its exchanges with them.
         package var sources: [String]
     }
 

@@ -132,11 +132,11 @@ package struct SessionReport: Codable, Hashable, Sendable {
         package var name: String
         /// Path or address of the archive.
         package var place: String
-        /// Added to its times to get those of the first archive; where it changes, to the first of them.
+        /// Added to its times to get times of the first archive; if the shift varies, its first value.
         package var shiftNanoseconds: Int64
-        /// The growth of that, parts per billion of the time: the rates of the two collectors' clocks differ. Nil: it is constant.
+        /// Growth of the shift, parts per billion: the rates of the two collectors' clocks differ. Nil: it is constant.
         package var skewPartsPerBillion: Int64?
-        /// Maximum error of it: the sum of the bounds on the way from one clock to the other.
+        /// Maximum error of the shift: the sum of the bounds on the way from one clock to the other.
         package var boundNanoseconds: UInt64
         /// Whether both collectors have measured one agent's clock, or each other's; false: their zeros were compared, and their sources
         /// are not called synchronous.

@@ -455,7 +455,7 @@ struct SourceRecorder: Sendable {
     mutating func recordEarlier(_ sequences: ClosedRange<UInt64>, at now: Instant) -> [Action] {
         through = max(through, sequences.upperBound)
         let spool = spool.description
-        // They are on disk: the line has no record numbers.
+        // The records are on disk already: none becomes durable with this line.
         return ledgerAtOnce(.earlier, at: now) {
             $0.firstSequence = sequences.lowerBound
             $0.lastSequence = sequences.upperBound

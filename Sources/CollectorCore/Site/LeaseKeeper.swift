@@ -61,7 +61,7 @@ final class LeaseKeeper: Sendable {
     func start() { thread.start("lease") { [self] in run() } }
 
     /// Gives the lease back, and ends the thread.
-    /// - Parameter deadline: until when that is waited for.
+    /// - Parameter deadline: limit of the wait for both.
     func stop(until deadline: DispatchTime) {
         state.withLock { $0.isStopping = true }
         work.signal()

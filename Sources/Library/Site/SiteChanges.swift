@@ -206,7 +206,7 @@ package struct SiteChanges {
         } catch let refusal as Refusal {
             throw refusal
         } catch let error as ArchiveError {
-            // Pages show it: paths of the server are for its log.
+            // Pages show the refusal, so the server's paths are only in its log.
             complain(oneLine("\(error)"))
             throw Refusal(error.reason)
         } catch {

@@ -27,7 +27,7 @@ struct UploadSurvey {
     /// Proofs of segments that are only in the store are read until this many in a row have no new records: older ones were released
     /// long ago.
     private static let proofsWithoutNews = 8
-    /// Maximum of these for one source.
+    /// Maximum of these proofs for one source.
     private static let movedProofs = 4_096
 
     /// - Parameters:

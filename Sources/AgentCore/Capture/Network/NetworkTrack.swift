@@ -11,7 +11,7 @@ protocol NetworkTrack: AnyObject {
     var text: String { get }
     var times: UnitTimes { get set }
     var progress: NetworkProgress { get set }
-    /// Sender reports since the last sample; those that are kept with it.
+    /// Sender reports since the last sample, to be kept with the next one.
     var reports: [CameraReport] { get set }
 
     /// Ignores everything before the start.
