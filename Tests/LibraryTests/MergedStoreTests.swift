@@ -239,6 +239,14 @@ import Testing
     @Test func `a source that one archive has is not missing in another`() throws {
         let recorded = try WrittenSession { _ in 0 }
         try split(recorded, east: old, west: new, { _ in true }, { _ in true })
+        for layout in places {
+            var manifest = try SessionManifest.read(layout.manifest(Self.session))
+            manifest.sources = [
+                SessionManifest.Source(
+                    name: "camera", agent: "box", address: "10.0.0.1", spools: [])
+            ]
+            try FileSystem.replace(layout.manifest(Self.session), with: manifest.encoded())
+        }
         try FileSystem.removeTree(places[1].source(Self.session, "camera"))
         #expect(try library().verification(of: Self.session).isIntact)
         try FileSystem.removeTree(places[0].source(Self.session, "camera"))

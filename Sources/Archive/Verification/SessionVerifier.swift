@@ -174,7 +174,9 @@ package struct SessionVerifier {
         let named = SegmentName(segment)?.origin
         if named.map({ Self.differ($0, origin) }) ?? true {
             let name = "\(SegmentName(origin: origin))"
-            let remedy = segments.contains(name) ? "remove it" : "rename it"
+            let remedy =
+                segments.contains(name)
+                ? "rename it, or remove it if it is a copy of that file" : "rename it"
             damage(
                 "\(files.path(of: source))/\(segment)", "it has the content of \(name): \(remedy)")
         }

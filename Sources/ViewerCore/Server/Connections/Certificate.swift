@@ -32,7 +32,8 @@ final class Certificate: Service {
             names = pair.chain.first.map(Self.names) ?? []
         } catch {
             // The library does not say which file it cannot read, and why.
-            let unreadable = [files.chain, files.key].first { access($0, R_OK) != 0 }
+            let paths: [String] = [files.chain, files.key]
+            let unreadable = paths.first { (path: String) in access(path, R_OK) != 0 }
             let cause = systemMessage(errno)
             throw .noCertificate(
                 files, reason: unreadable.map { "cannot read \($0): \(cause)" } ?? "\(error)")
