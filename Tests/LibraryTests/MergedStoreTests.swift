@@ -243,7 +243,7 @@ import Testing
             var manifest = try SessionManifest.read(layout.manifest(Self.session))
             manifest.sources = [
                 SessionManifest.Source(
-                    name: "camera", agent: "box", address: "10.0.0.1", spools: [])
+                    name: "camera", agent: "box", address: "", tracks: [], isComplete: true)
             ]
             try FileSystem.replace(layout.manifest(Self.session), with: manifest.encoded())
         }
