@@ -102,7 +102,7 @@ package struct ArchiveLayout: Sendable {
     }
 
     package func segment(_ session: String, _ source: String, origin: UTCTime) -> String {
-        "\(self.source(session, source))/\(SegmentName(origin: origin))"
+        segment(SegmentKey(SourceKey(session: session, source: source), origin: origin))
     }
 
     package func ledger(_ session: String, _ source: String) -> String {

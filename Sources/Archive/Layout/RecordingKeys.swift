@@ -51,9 +51,6 @@ package struct SegmentKey: Hashable, Comparable, Sendable, CustomStringConvertib
     package var session: String { owner.session }
     package var source: String { owner.source }
 
-    /// The name of its file.
-    package var fileName: String { SegmentName(origin: origin).description }
-
     /// Its path below the directory of sessions, and its object's key (``SessionFile``).
     package var description: String { "\(owner)/\(fileName)" }
 

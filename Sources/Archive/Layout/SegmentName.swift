@@ -1,8 +1,7 @@
 import Files
 import Media
 
-/// The name of a segment's file: `2026-11-20T22-40-00.000Z.mp4`. Names from listings, catalogs and object keys are parsed here
-/// only.
+/// The name of a segment's file: `2026-11-20T22-40-00.000Z.mp4`. Composed (``SegmentKey/fileName``) and parsed here only.
 ///
 /// A file that another program has put into a source's directory may have any other name with the suffix: it is read, and
 /// has no ``origin``. Names sort by origin.
@@ -12,8 +11,6 @@ package struct SegmentName: Hashable, Comparable, Sendable, CustomStringConverti
     package let description: String
 
     package init(stem: String) { description = stem + Self.suffix }
-
-    package init(origin: UTCTime) { self.init(stem: origin.fileName) }
 
     /// Nil for any other name than a segment's.
     package init?(_ name: String) {
@@ -44,6 +41,11 @@ package struct SegmentName: Hashable, Comparable, Sendable, CustomStringConverti
     package static func < (left: SegmentName, right: SegmentName) -> Bool {
         left.description < right.description
     }
+}
+
+extension SegmentKey {
+    /// The name of its file.
+    package var fileName: String { SegmentName(stem: origin.fileName).description }
 }
 
 /// A companion file of a segment: the segment's name with an additional suffix.

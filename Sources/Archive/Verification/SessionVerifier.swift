@@ -173,7 +173,8 @@ package struct SessionVerifier {
         let origin = zero.advanced(by: file.originNanoseconds)
         let named = SegmentName(segment)?.origin
         if named.map({ Self.differ($0, origin) }) ?? true {
-            let name = "\(SegmentName(origin: origin))"
+            let owner = SourceKey(session: session, source: source)
+            let name = SegmentKey(owner, origin: origin).fileName
             let remedy =
                 segments.contains(name)
                 ? "rename it, or remove it if it is a copy of that file" : "rename it"

@@ -220,7 +220,7 @@ extension CopiedFile {
                     modifiedNanoseconds: entry.modifiedNanoseconds),
                 name: isAligned
                     ? entry.name
-                    : SegmentName(origin: session.zero.advanced(by: origin)).description,
+                    : SegmentKey(source, origin: session.zero.advanced(by: origin)).fileName,
                 originNanoseconds: isAligned ? own : origin, ownNanoseconds: own,
                 slot: isAligned ? slot : nil)
         }

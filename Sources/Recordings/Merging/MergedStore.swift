@@ -709,7 +709,7 @@ package final class MergedStore: SegmentStore {
             var origin = section.originNanoseconds
             while found[name] != nil {
                 origin = max(origin, section.beginNanoseconds).clampedAdding(1_000_000)
-                name = SegmentName(origin: session.zero.advanced(by: origin)).description
+                name = SegmentKey(source, origin: session.zero.advanced(by: origin)).fileName
             }
             let placement = section.placement(zero: session.zero)
             let path = path(.source(source) / section.name)
