@@ -1,41 +1,62 @@
 import FFmpegSupport
 import Files
 
-/// A writable container, by the name of libavformat's muxer.
+/// A writable container. A new one is a line here.
 package struct ContainerFormat: Hashable, Sendable, CustomStringConvertible {
+    /// The name of libavformat's muxer.
     package let name: String
+    /// The common name.
+    package let description: String
+    /// File extensions and other common names, the usual one first; empty: it is not written into files.
+    private let names: [String]
+    /// The type of its files in HTTP.
+    package let mediaType: String
 
-    private init(_ name: String) {
+    private init(
+        _ name: String, _ description: String, _ names: [String] = [],
+        _ mediaType: String = "application/octet-stream"
+    ) {
         self.name = name
+        self.description = description
+        self.names = names
+        self.mediaType = mediaType
     }
 
-    package static let mp4 = ContainerFormat("mp4")
-    package static let mov = ContainerFormat("mov")
-    package static let matroska = ContainerFormat("matroska")
-    package static let webM = ContainerFormat("webm")
-    package static let mpegTS = ContainerFormat("mpegts")
-    package static let flv = ContainerFormat("flv")
-    package static let avi = ContainerFormat("avi")
-    package static let ogg = ContainerFormat("ogg")
-    package static let adts = ContainerFormat("adts")
-    package static let wav = ContainerFormat("wav")
-    package static let rtsp = ContainerFormat("rtsp")
-    package static let rtpMPEGTS = ContainerFormat("rtp_mpegts")
+    package static let mp4 = Self("mp4", "MP4", ["mp4", "m4v", "m4a"], "video/mp4")
+    package static let mov = Self("mov", "MOV", ["mov", "qt"], "video/quicktime")
+    package static let matroska = Self(
+        "matroska", "Matroska", ["mkv", "mka", "matroska"], "video/matroska")
+    package static let webM = Self("webm", "WebM", ["webm"], "video/webm")
+    package static let mpegTS = Self(
+        "mpegts", "MPEG-TS", ["ts", "m2ts", "mts", "mpegts"], "video/mp2t")
+    package static let flv = Self("flv", "FLV", ["flv"], "video/x-flv")
+    package static let avi = Self("avi", "AVI", ["avi"], "video/vnd.avi")
+    package static let ogg = Self("ogg", "Ogg", ["ogg", "opus"], "audio/ogg")
+    package static let adts = Self("adts", "ADTS", ["aac", "adts"], "audio/aac")
+    package static let wav = Self("wav", "WAV", ["wav"], "audio/vnd.wave")
+    package static let rtsp = Self("rtsp", "RTSP")
+    package static let rtpMPEGTS = Self("rtp_mpegts", "MPEG-TS")
 
-    /// Common names, which are also file extensions.
-    private static let byName: [String: ContainerFormat] = [
-        "mp4": .mp4, "m4v": .mp4, "m4a": .mp4, "mov": .mov, "qt": .mov, "mkv": .matroska,
-        "mka": .matroska, "matroska": .matroska, "webm": .webM, "ts": .mpegTS, "m2ts": .mpegTS,
-        "mts": .mpegTS, "mpegts": .mpegTS, "flv": .flv, "avi": .avi, "ogg": .ogg, "opus": .ogg,
-        "aac": .adts, "adts": .adts, "wav": .wav,
+    /// Containers of files.
+    private static let files: [Self] = [
+        .mp4, .mov, .matroska, .webM, .mpegTS, .flv, .avi, .ogg, .adts, .wav,
     ]
 
     /// Names of the containers for pictures, in one line.
-    package static let pictureNames = "mp4, mov, mkv, webm, ts, flv or avi"
+    package static let pictureNames: String = {
+        let names = files.filter { $0.mediaType.hasPrefix("video/") }.map(\.suffix)
+        return "\(names.dropLast().joined(separator: ", ")) or \(names.last ?? "")"
+    }()
+
+    /// The usual extension of its files, without a dot.
+    package var suffix: String { names.first ?? name }
 
     /// The container with a common name: `mp4`, `mkv`, `ts`, …
     package init?(name: String) {
-        guard let format = Self.byName[name.lowercased()] else { return nil }
+        let name = name.lowercased()
+        guard let format = Self.files.first(where: { $0.names.contains(name) }) else {
+            return nil
+        }
         self = format
     }
 
@@ -59,24 +80,6 @@ package struct ContainerFormat: Hashable, Sendable, CustomStringConvertible {
         case "rtp": self = .rtpMPEGTS
         case "udp", "tcp", "srt", "http", "https", "unix": self = .mpegTS
         default: return nil
-        }
-    }
-
-    /// The common name.
-    package var description: String {
-        switch self {
-        case .mp4: "MP4"
-        case .mov: "MOV"
-        case .matroska: "Matroska"
-        case .webM: "WebM"
-        case .mpegTS, .rtpMPEGTS: "MPEG-TS"
-        case .flv: "FLV"
-        case .avi: "AVI"
-        case .ogg: "Ogg"
-        case .adts: "ADTS"
-        case .wav: "WAV"
-        case .rtsp: "RTSP"
-        default: name
         }
     }
 

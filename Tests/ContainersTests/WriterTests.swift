@@ -202,4 +202,16 @@ private final class Full: ContainerSink {
         #expect(ContainerFormat(url: "udp://239.0.0.1:5000") == .mpegTS)
         #expect(ContainerFormat(url: "clip.ts") == nil)
     }
+
+    @Test(arguments: [
+        (ContainerFormat.mp4, "mp4", "video/mp4"), (.matroska, "mkv", "video/matroska"),
+        (.mpegTS, "ts", "video/mp2t"), (.adts, "aac", "audio/aac"),
+    ])
+    func `a container has a suffix and a media type`(
+        _ format: ContainerFormat, _ suffix: String, _ mediaType: String
+    ) {
+        #expect(format.suffix == suffix)
+        #expect(format.mediaType == mediaType)
+        #expect(ContainerFormat.pictureNames == "mp4, mov, mkv, webm, ts, flv or avi")
+    }
 }

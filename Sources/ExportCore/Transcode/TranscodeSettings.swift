@@ -1,7 +1,7 @@
 package import Encoding
 package import Media
 
-/// Settings of a transcoded export.
+/// Settings of an export, which is transcoded if they have a codec.
 package struct TranscodeSettings: Hashable, Sendable {
     /// Nil: pictures are copied.
     package var videoCodec: PictureCodec?
@@ -14,6 +14,7 @@ package struct TranscodeSettings: Hashable, Sendable {
     package var audioBitrate: Int
     /// Nil: as recorded.
     package var size: PictureSize?
+    /// Whether the index comes first, in MP4 and MOV.
     package var isFastStart = false
     /// Paint the source's name and the capture time (UTC) at the lower edge of each picture. Requires re-encoding.
     package var burnsTime = false
@@ -24,6 +25,9 @@ package struct TranscodeSettings: Hashable, Sendable {
         self.audioCodec = audioCodec
         audioBitrate = 128_000
     }
+
+    /// Whether a track is encoded again.
+    package var encodes: Bool { videoCodec != nil || audioCodec != nil }
 
     /// Settings of an encoder for pictures of that size and rate.
     func encoder(

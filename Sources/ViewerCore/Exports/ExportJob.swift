@@ -1,5 +1,6 @@
 import Accounts
 import Archive
+import Containers
 import ExportCore
 import Terminal
 
@@ -22,6 +23,8 @@ struct ExportRequest: Hashable, Sendable {
     /// Nil: the end.
     var untilNanoseconds: Int64?
     var layout: Layout
+    /// Container of each file.
+    var format = ContainerFormat.mp4
     /// Pictures show their capture time, and are encoded again for that. A grid always does.
     var burnsTime = false
 
@@ -37,7 +40,7 @@ struct ExportRequest: Hashable, Sendable {
         }
     }
 
-    /// Whether the result is a ZIP archive, not an MP4.
+    /// Whether the result is a ZIP archive.
     var isArchive: Bool { layout == .files && sources.count > 1 }
 }
 
@@ -81,9 +84,9 @@ struct ExportJob: Sendable {
             case .grid: request.sources.count == 1 ? request.sources[0] : "grid"
             }
         return
-            "\(ClipName(session: request.session, what: what, fromNanoseconds: request.fromNanoseconds, untilNanoseconds: request.untilNanoseconds, showsTime: request.burnsTime, ending: request.isArchive ? "zip" : "mp4"))"
+            "\(ClipName(session: request.session, what: what, fromNanoseconds: request.fromNanoseconds, untilNanoseconds: request.untilNanoseconds, showsTime: request.burnsTime, ending: request.isArchive ? "zip" : request.format.suffix))"
     }
 
     /// The type of its file.
-    var contentType: String { request.isArchive ? "application/zip" : "video/mp4" }
+    var contentType: String { request.isArchive ? "application/zip" : request.format.mediaType }
 }

@@ -43,7 +43,7 @@ struct ExportWork: Sendable {
         var settings = TranscodeSettings(videoCodec: nil, audioCodec: nil)
         settings.isFastStart = true
         return try GridExport(
-            ranges, to: output, format: .mp4, options: options, settings: settings,
+            ranges, to: output, format: job.request.format, options: options, settings: settings,
             control: control
         ).run().sizeBytes
     }
@@ -52,18 +52,12 @@ struct ExportWork: Sendable {
     private func file(
         _ range: ExportRange, of job: ExportJob, to output: OutputFile, _ control: WorkControl
     ) throws -> ExportSummary {
-        guard job.request.burnsTime else {
-            var options = MovieExport.Options()
-            options.isFastStart = true
-            var export = try MovieExport(range, to: output, options: options, control: control)
-            return try export.run()
-        }
-        var settings = TranscodeSettings(videoCodec: .h264, audioCodec: nil)
+        let burnsTime = job.request.burnsTime
+        var settings = TranscodeSettings(videoCodec: burnsTime ? .h264 : nil, audioCodec: nil)
         settings.isFastStart = true
-        settings.burnsTime = true
-        return try TranscodeExport(
-            range, to: output, format: .mp4, settings: settings, control: control
-        ).run()
+        settings.burnsTime = burnsTime
+        return try SourceExport.run(
+            range, to: output, format: job.request.format, settings: settings, control: control)
     }
 
     /// Several sources as separate files in one archive: each is made beside it and moved into it, one at a time.
@@ -83,7 +77,8 @@ struct ExportWork: Sendable {
             let name = ClipName(
                 session: job.request.session, what: range.source.name,
                 fromNanoseconds: job.request.fromNanoseconds,
-                untilNanoseconds: job.request.untilNanoseconds, showsTime: job.request.burnsTime)
+                untilNanoseconds: job.request.untilNanoseconds,
+                showsTime: job.request.burnsTime, ending: job.request.format.suffix)
             try file.add(
                 part, to: &archive, named: "\(name)",
                 modified: range.sessionZero.advanced(by: range.startNanoseconds ?? 0), control)

@@ -5,7 +5,6 @@ import Encoding
 import ExportCore
 import Library
 import Media
-import MP4
 import Recordings
 import Terminal
 
@@ -228,27 +227,11 @@ struct ExportCommand: RepeatingCommand {
         _ range: ExportRange, _ file: OutputFile, _ container: ContainerFormat,
         _ control: WorkControl
     ) throws -> ExportSummary {
-        let settings = settings
-        if settings.videoCodec != nil || settings.audioCodec != nil {
-            return try TranscodeExport(
-                range, to: file, format: container, settings: settings, control: control
-            ).run()
+        if faststart, !container.isISO, !settings.encodes {
+            throw UsageError("--faststart is for MP4 and MOV: leave it out for \(container)")
         }
-        guard container.isISO else {
-            if faststart {
-                throw UsageError(
-                    "--faststart is for MP4 and MOV: leave it out for \(container)")
-            }
-            return try ContainerExport(
-                range, to: file, format: container, closesGaps: closeGaps, control: control
-            ).run()
-        }
-        var options = MovieExport.Options()
-        options.flavour = container == .mov ? .quickTime : .mp4
-        options.isFastStart = faststart
-        options.closesGaps = closeGaps
-        var export = try MovieExport(range, to: file, options: options, control: control)
-        return try export.run()
+        return try SourceExport.run(
+            range, to: file, format: container, settings: settings, control: control)
     }
 
     private func grid(
