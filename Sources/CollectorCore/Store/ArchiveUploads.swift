@@ -4,8 +4,6 @@ import Logging
 import Media
 import ObjectStore
 import Operations
-import Synchronization
-import Threads
 import Uploading
 
 /// Passes events of the spine to the ``Uploader``.
@@ -21,11 +19,7 @@ final class ArchiveUploads: Sendable {
     private static let giveWaySeconds = 0.5
 
     private let uploader: Uploader
-    private let spine: Spine
-    private let listener: SpineListener
-    private let work: Semaphore
-    private let thread = JoinableThread()
-    private let isStopping = Atomic(false)
+    private let events: SpineFollower
     private let name: String
     private let logger: Logger
     private let lease: LeaseKeeper?
@@ -42,15 +36,10 @@ final class ArchiveUploads: Sendable {
         meter: DiskStatistics, lease: LeaseKeeper?, logger: Logger,
         remove: @escaping @Sendable (Removal) -> Void
     ) {
-        self.spine = spine
         self.lease = lease
         self.logger = logger
         name = settings.bucket.name
-        let work = Semaphore(value: 0)
-        self.work = work
-        listener = SpineListener([.sessions, .segments], capacity: Self.capacity) {
-            work.signal()
-        }
+        events = SpineFollower(spine, [.sessions, .segments], capacity: Self.capacity)
         records =
             countsRecords
             ? StoredRecords(layout, now: { SystemClock.utc.nowNanoseconds }) {
@@ -86,30 +75,26 @@ final class ArchiveUploads: Sendable {
 
     /// Subscribes to the spine, and scans the archive.
     func start() {
-        spine.add(listener)
-        uploader.start()
-        thread.start("uploads") { [self] in
-            while !isStopping.load(ordering: .acquiring) {
-                work.wait()
-                follow(listener.take())
+        events.start("uploads") { [self] in
+            while !events.isStopping {
+                events.wait()
+                follow(events.take())
             }
         }
+        uploader.start()
     }
 
     /// Waits until everything is in the store, or the store cannot be used.
     /// - Parameter isCancelled: whether to stop waiting.
     func drain(_ isCancelled: @escaping @Sendable () -> Bool) {
-        follow(listener.take())
+        follow(events.take())
         uploader.drain(isCancelled)
     }
 
     /// Ends the threads. Pending uploads are found at the next start.
     /// - Parameter deadline: of the wait for the threads.
     func stop(until deadline: DispatchTime) {
-        isStopping.store(true, ordering: .releasing)
-        work.signal()
-        thread.join(until: deadline)
-        spine.remove(listener)
+        events.stop(until: deadline)
         uploader.stop(until: deadline)
     }
 
