@@ -81,7 +81,7 @@ package struct ContainerWriter: ~Copyable {
             }
             if case .url(let url) = destination, cancellation?.isCancelled != true {
                 throw .cannotOpen(
-                    name, reason: ConnectionRefusal.reason(result, complaint: complaint, url: url))
+                    name, reason: ConnectionFailure.reason(result, complaint: complaint, url: url))
             }
             throw Self.error(
                 result, name, outlet, cancellation, orElse: ContainerError.cannotOpen)

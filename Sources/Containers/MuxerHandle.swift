@@ -53,7 +53,7 @@ struct MuxerHandle: ~Copyable {
         guard result >= 0 else {
             if cancellation?.isCancelled == true { throw .cancelled }
             throw .cannotOpen(
-                name, reason: ConnectionRefusal.reason(result, complaint: complaint, url: url))
+                name, reason: ConnectionFailure.reason(result, complaint: complaint, url: url))
         }
         connection.isOpen = true
     }

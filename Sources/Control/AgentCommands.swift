@@ -283,12 +283,12 @@ package struct AgentSnapshotCommand<Route: AgentRoute>: ParsableCommand {
     }
 
     package func run() throws {
-        try OutputFile.check(file, overwrites: overwrite)
+        try CommandOutputFile.check(file, overwrites: overwrite)
         let (reply, jpeg) = try route.answer(to: .snapshot)
         guard case .snapshot(let snapshot) = reply, jpeg.count == snapshot.sizeBytes else {
             throw Failure("unexpected answer from the agent: use the same version of all programs")
         }
-        try OutputFile.write(jpeg, to: file, overwrites: overwrite)
+        try CommandOutputFile.write(jpeg, to: file, overwrites: overwrite)
         if file != "-" {
             print(
                 "\(file): \(snapshot.width)×\(snapshot.height), \(ByteCount(Int64(jpeg.count)))")

@@ -271,14 +271,14 @@ private final class PublishedNames: Sendable {
     func `the library's message replaces an uninformative error code, without secrets`(
         error: Int32, complaint: String?, isStated: Bool
     ) {
-        let reason = ConnectionRefusal.reason(
+        let reason = ConnectionFailure.reason(
             -error, complaint: complaint, url: "rtmp://ann:PASS@h:1/app/KEY?x=y")
         #expect((reason == complaint) == isStated)
         #expect(!reason.contains("KEY") && !reason.contains("ann"))
     }
 
     @Test func `a secret that the URL has encoded is not repeated decoded`() {
-        let reason = ConnectionRefusal.reason(
+        let reason = ConnectionFailure.reason(
             -EINVAL, complaint: "no stream KEY", url: "rtmp://h:1/app/%4BEY")
         #expect(!reason.contains("KEY"))
     }

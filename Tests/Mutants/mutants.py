@@ -132,7 +132,7 @@ MUTANTS = [
            " || lacksRecords(after: start, received: state.received)", "", "ReleaseTests"),
     Mutant("a full spool makes gaps of what the collector has", RECORD_LOG,
            "            if let change = forgetOldest(allowance) { return change }\n", "", "AgentCoreTests"),
-    Mutant("samples behind a gap are announced with the newest formats", "Sources/Spooling/SpoolReading.swift",
+    Mutant("samples behind a gap are announced with the newest formats", "Sources/Spooling/SpoolContents.swift",
            "preamble: next.flatMap { readablePreamble(of: $0, generation) })",
            "preamble: next.flatMap { _ in nil })", "AgentCoreTests"),
     Mutant("what a destroyed disk had is believed", SOURCE, "return entries[first...]", "return entries[...]", UPLOADING),

@@ -36,7 +36,7 @@ extension FragmentRecord {
                 bytes.appendBigEndian(UInt64(bitPattern: run.firstDTSNanoseconds))
                 bytes.appendVarint(run.appliedOffsetNanoseconds &- clock.offsetNanoseconds)
                 if hasStamps {
-                    CameraStampCoding.append(
+                    FragmentStampCoding.append(
                         run.camera, after: run.firstDTSNanoseconds, to: &bytes)
                 }
             }

@@ -47,7 +47,7 @@ package struct AVCDecoderConfiguration: Hashable, Sendable {
 
     /// Parses a record; trailing bytes are ignored.
     package init(parsing bytes: [UInt8]) throws(BitstreamError) {
-        var fields = RecordReader(bytes, of: .decoderConfiguration)
+        var fields = ConfigurationReader(bytes, of: .decoderConfiguration)
         let version = try fields.byte()
         guard version == 1 else {
             throw .invalid(

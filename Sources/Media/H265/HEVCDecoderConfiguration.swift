@@ -65,7 +65,7 @@ package struct HEVCDecoderConfiguration: Hashable, Sendable {
         guard lengthSize != 3 else {
             throw .invalid(.hevcConfiguration, field: "lengthSizeMinusOne", value: 2)
         }
-        var fields = RecordReader(bytes, of: .hevcConfiguration, from: Self.fixedSize)
+        var fields = ConfigurationReader(bytes, of: .hevcConfiguration, from: Self.fixedSize)
         let arrays = Int(try fields.byte())
         guard arrays <= Self.maximumArrays else {
             throw .invalid(.hevcConfiguration, field: "numOfArrays", value: UInt64(arrays))

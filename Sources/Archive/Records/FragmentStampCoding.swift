@@ -2,7 +2,7 @@ import MP4
 import Media
 
 /// The stamps of a network camera in a ``FragmentRecord``, which has their layout.
-enum CameraStampCoding {
+enum FragmentStampCoding {
     /// - Parameters:
     ///   - stamps: nil: a run without any.
     ///   - start: the run's first decoding time.

@@ -1,5 +1,5 @@
 /// Reads the fields of a decoder configuration record in order.
-struct RecordReader {
+struct ConfigurationReader {
     private let bytes: [UInt8]
     private let syntax: BitstreamError.Syntax
     private var position = 0

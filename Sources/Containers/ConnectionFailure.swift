@@ -3,7 +3,7 @@ import FFmpegSupport
 import Glibc
 
 /// The reason why libavformat could not connect to a streaming server.
-enum ConnectionRefusal {
+enum ConnectionFailure {
     /// Errors of the system with many possible causes.
     private static let vagueErrors: Set = [EIO, EINVAL, EPERM]
     /// Error codes of the system are smaller; those of the library are four letters.

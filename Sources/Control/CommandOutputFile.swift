@@ -3,7 +3,7 @@ import Glibc
 import Terminal
 
 /// Writes a command's output file atomically.
-enum OutputFile {
+enum CommandOutputFile {
     /// Checks whether the file may be written.
     /// - Parameter overwrites: whether an existing regular file may be replaced.
     static func check(_ path: String, overwrites: Bool) throws {
