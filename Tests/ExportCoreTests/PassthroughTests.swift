@@ -148,6 +148,26 @@ import TestMedia
                 == archive.hash(archive.clips[0], "-map 0:v -vf \(trimmed) -frames:v 58"))
     }
 
+    @Test(arguments: [ContainerFormat.matroska, .mpegTS], [1.9, 1.94, 1.98, 2.02])
+    func `other containers end with the last picture that is needed`(
+        _ format: ContainerFormat, seconds: Double
+    ) throws {
+        let archive = try ImportedArchive()
+        let path = archive.path("cut.\(format.name)")
+        _ = try ContainerExport(
+            archive.range(from: 3, seconds: seconds), to: OutputFile(path, overwrites: true),
+            format: format, closesGaps: false, control: WorkControl()
+        ).run()
+        var source = try FileSource(inspecting: path, kinds: [.video])
+        var times: [Int64] = []
+        while let packet = try source.next() { times.append(packet.ptsNanoseconds ?? 0) }
+        // Within one group of pictures, the pictures before the end, and one that they refer to.
+        let shown = Int((seconds * 25).rounded(.up))
+        #expect((shown...shown + 1).contains(times.count))
+        let first = try #require(times.min())
+        #expect(try #require(times.last) - first < Int64(seconds * 1e9))
+    }
+
     @Test(arguments: [ContainerFormat.matroska, .mpegTS], [nil, 3])
     func `sound begins with the packet before, without which it fades in`(
         _ format: ContainerFormat, start: Double?
