@@ -26,6 +26,20 @@ import Testing
         #expect(sessions.take().events.map(\.session) == ["c"])
     }
 
+    @Test func `a follower processes all events before its stop`() {
+        let spine = Spine()
+        let follower = SpineFollower(spine, .sessions, capacity: 8)
+        let heard = Mutex<[String]>([])
+        follower.start("follower") { batch in
+            heard.withLock { $0 += batch.events.map(\.session) }
+        }
+        spine.publish([began("a")])
+        spine.publish([began("b")])
+        #expect(follower.stop())
+        #expect(heard.withLock { $0 } == ["a", "b"])
+        #expect(!spine.hasListener(for: .all))
+    }
+
     @Test func `no event is made without a listener`() throws {
         let scene = try DiskScene()
         var isMade = false

@@ -3,13 +3,6 @@ import Synchronization
 import Threads
 
 /// A thread that follows the spine: the disk thread never waits for it.
-///
-///     follower.start("webhook") {
-///         while !follower.isStopping {
-///             follower.wait()
-///             send(follower.take())
-///         }
-///     }
 final class SpineFollower: Sendable {
     private let spine: Spine
     private let listener: SpineListener
@@ -25,13 +18,25 @@ final class SpineFollower: Sendable {
         listener = SpineListener(kinds, capacity: capacity) { work.signal() }
     }
 
-    /// Whether ``stop(until:)`` was called; true at the thread's last step.
+    /// Whether ``stop(until:)`` was called: the thread takes the remaining events, and returns.
     var isStopping: Bool { stopping.load(ordering: .acquiring) }
 
     /// Subscribes to the spine, and starts the thread, which ends when `body` returns.
     func start(_ name: String, _ body: @escaping @Sendable () -> Void) {
         spine.add(listener)
         thread.start(name, body)
+    }
+
+    /// Subscribes to the spine, and has a thread process all events until ``stop(until:)``.
+    func start(_ name: String, each process: @escaping @Sendable (SpineListener.Batch) -> Void) {
+        start(name) { [self] in
+            var isLast = false
+            while !isLast {
+                wait()
+                isLast = isStopping
+                process(take())
+            }
+        }
     }
 
     /// The events since the last call.

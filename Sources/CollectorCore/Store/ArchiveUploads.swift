@@ -75,12 +75,7 @@ final class ArchiveUploads: Sendable {
 
     /// Subscribes to the spine, and scans the archive.
     func start() {
-        events.start("uploads") { [self] in
-            while !events.isStopping {
-                events.wait()
-                follow(events.take())
-            }
-        }
+        events.start("uploads", each: follow)
         uploader.start()
     }
 
