@@ -117,7 +117,7 @@ package struct UploadedPart: Hashable, Sendable {
     package var number: Int
     package var sizeBytes: Int64
     package var tag: String
-    /// The store's SHA-256; nil if unavailable.
+    /// The SHA-256 that completing the upload names; nil if the store has not stated one.
     package var digest: ObjectDigest?
 
     package init(number: Int, sizeBytes: Int64, tag: String, digest: ObjectDigest?) {

@@ -160,7 +160,7 @@ MUTANTS = [
     Mutant("sources that are recovered side by side are told in the order of their end", RECOVERY,
            "return tasks.indices.compactMap { results[$0] }", "return Array(results.values)", ARCHIVE),
     Mutant("what was on its way beside a failed part is sent again", "Sources/Uploading/Transfer/SegmentUpload.swift",
-           "defer { for sent in parts.waitForAll() { transfer.sentAhead(sent.part) } }", "defer { _ = parts.waitForAll() }", UPLOADING),
+           "defer { for sent in parts.waitForAll() { transfer.sentAhead(sent) } }", "defer { _ = parts.waitForAll() }", UPLOADING),
     Mutant("a part that takes long holds up the next", "Sources/Uploading/Transfer/SegmentUpload.swift",
            "where !parts.contains(index) {", "where !parts.contains(index) && part % 3 == 0 {", UPLOADING),
     Mutant("agents meet at fewer instants as soon as less comes", "Sources/Wire/CollectorLink/SendInstants.swift",

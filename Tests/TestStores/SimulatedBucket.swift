@@ -64,6 +64,7 @@ package final class SimulatedBucket: ObjectBucket {
         var deleted: [String] = []
         var largestBytes = 0
         var parts = 0
+        var refusedCompletions = 0
         var abandoned: [String] = []
     }
 
@@ -71,13 +72,19 @@ package final class SimulatedBucket: ObjectBucket {
     private let state = Mutex(State())
     /// Whether it returns the digests of parts, as not all stores do.
     private let returnsDigests: Bool
+    /// Whether lists of parts have the digests, too (not with SeaweedFS).
+    private let listsDigests: Bool
     private let beforePart: @Sendable (Int) -> Void
 
-    /// - Parameter beforePart: called with the number of each part that is sent, before its effect.
+    /// - Parameters:
+    ///   - returnsDigests: whether the digest of each part is returned, and required to complete an upload.
+    ///   - beforePart: called with the number of each part that is sent, before its effect.
     package init(
-        returnsDigests: Bool = true, beforePart: @escaping @Sendable (Int) -> Void = { _ in }
+        returnsDigests: Bool = true, listsDigests: Bool = true,
+        beforePart: @escaping @Sendable (Int) -> Void = { _ in }
     ) {
         self.returnsDigests = returnsDigests
+        self.listsDigests = returnsDigests && listsDigests
         self.beforePart = beforePart
     }
 
@@ -100,6 +107,11 @@ package final class SimulatedBucket: ObjectBucket {
 
     /// Makes every request fail until nil is given.
     package func failAlways(_ fault: Fault?) { state.withLock { $0.constant = fault } }
+
+    /// Refuses to complete the next `count` uploads.
+    package func refuseCompletions(_ count: Int) {
+        state.withLock { $0.refusedCompletions = count }
+    }
 
     /// Makes one request in `count` fail, from a seed.
     package func failAtRandom(_ seed: UInt64, oneIn count: UInt64, _ faults: [Fault]) {
@@ -241,12 +253,12 @@ package final class SimulatedBucket: ObjectBucket {
     package func parts(
         of upload: String, key: String
     ) throws(ObjectStoreError) -> [UploadedPart]? {
-        let returnsDigests = returnsDigests
+        let listsDigests = listsDigests
         return try request { state, _ throws(ObjectStoreError) in
             state.uploads[upload]?.parts.sorted { $0.key < $1.key }.map { number, part in
                 UploadedPart(
                     number: number, sizeBytes: Int64(part.bytes.count), tag: part.tag,
-                    digest: returnsDigests
+                    digest: listsDigests
                         ? ObjectDigest(sha256: Digest(of: part.bytes).bytes) : nil)
             }
         }
@@ -255,14 +267,22 @@ package final class SimulatedBucket: ObjectBucket {
     package func completeUpload(
         _ upload: String, key: String, parts: [UploadedPart], condition: PutCondition
     ) throws(ObjectStoreError) -> ObjectProperties {
-        try request { state, _ throws(ObjectStoreError) in
+        let returnsDigests = returnsDigests
+        return try request { state, _ throws(ObjectStoreError) in
             guard let found = state.uploads[upload], found.key == key else {
                 throw Self.error(.gone, "complete \(key)")
+            }
+            if state.refusedCompletions > 0 {
+                state.refusedCompletions -= 1
+                throw Self.error(.refused, "complete \(key)")
             }
             try Self.check(condition, key, state)
             var bytes: [UInt8] = []
             for part in parts {
-                guard let content = found.parts[part.number], content.tag == part.tag else {
+                guard let content = found.parts[part.number], content.tag == part.tag,
+                    !returnsDigests
+                        || part.digest?.sha256 == Digest(of: content.bytes).bytes
+                else {
                     throw Self.error(.refused, "complete \(key) with part \(part.number)")
                 }
                 bytes += content.bytes

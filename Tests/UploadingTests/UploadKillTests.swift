@@ -78,6 +78,43 @@ import Testing
         }
     }
 
+    /// SeaweedFS: a list of parts has no digests, and an upload is completed only with them.
+    @Test func `parts that the store lists without digests are completed after a kill`() throws {
+        let whole = UploadScene(listsDigests: false)
+        try whole.archive.addSession("s", segments: 1)
+        whole.live()
+        let begin = try #require(whole.steps.firstIndex(of: .part))
+        let end = try #require(whole.steps.lastIndex(of: .complete))
+        for steps in begin...end {
+            let scene = UploadScene(listsDigests: false)
+            try scene.archive.addSession("s", segments: 1)
+            #expect(scene.live(steps: steps))
+            scene.live()
+            try scene.expectStored("s")
+            #expect(scene.lines.isEmpty)
+            #expect(scene.bucket.sentParts == whole.bucket.sentParts)
+            // The store has not stated the digests of all parts.
+            #expect(scene.steps.contains(.readBack) == (steps > begin))
+        }
+    }
+
+    @Test func `an upload that the store refuses to complete is begun anew once`() throws {
+        let scene = UploadScene()
+        try scene.archive.addSession("s", segments: 1)
+        scene.bucket.refuseCompletions(2)
+        scene.live()
+        #expect(scene.lines.count == 1 && scene.stored.isEmpty)
+        let parts = scene.bucket.sentParts
+        scene.live()
+        try scene.expectStored("s")
+        #expect(scene.lines.count == 1)
+        #expect(scene.bucket.sentParts == 2 * parts)
+        #expect(scene.bucket.uploads == 0)
+        let steps = scene.steps
+        scene.live()
+        #expect(scene.steps == steps)
+    }
+
     @Test func `a local copy is removed only if the store has it, at a kill before any step`()
         throws
     {

@@ -45,11 +45,12 @@ final class UploadScene: Sendable {
     var layout: ArchiveLayout { archive.layout }
 
     init(
-        seed: UInt64 = 1, returnsDigests: Bool = true,
+        seed: UInt64 = 1, returnsDigests: Bool = true, listsDigests: Bool = true,
         readBack: UploadSettings.ReadBack = .sample, partBytes: Int64 = UploadScene.partBytes,
         partsAtOnce: Int = 1, beforePart: @escaping @Sendable (Int) -> Void = { _ in }
     ) {
-        bucket = SimulatedBucket(returnsDigests: returnsDigests, beforePart: beforePart)
+        bucket = SimulatedBucket(
+            returnsDigests: returnsDigests, listsDigests: listsDigests, beforePart: beforePart)
         random = Mutex(SeededGenerator(seed: seed))
         var settings = UploadSettings()
         settings.partBytes = partBytes

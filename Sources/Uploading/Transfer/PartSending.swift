@@ -6,7 +6,10 @@ struct PartSending: Sendable {
     /// A part that is in the store.
     struct Sent: Sendable {
         var digest: Digest
+        /// With its digest, if completing the upload has to name one.
         var part: UploadedPart
+        /// Whether the store has stated the digest.
+        var isChecked: Bool
         /// Its buffer, which is free again.
         var bytes: ObjectBytes
     }
@@ -28,7 +31,11 @@ struct PartSending: Sendable {
         let bytes = try FileParts.read(range, of: path, stamp, in: spare)
         let digest = Digest(of: bytes)
         if let known, known.holds(bytes, digest: digest) {
-            return Sent(digest: digest, part: known, bytes: bytes)
+            // SeaweedFS lists parts without their digests, and completes no upload without them.
+            var part = known
+            part.digest = ObjectDigest(digest)
+            return Sent(
+                digest: digest, part: part, isChecked: known.digest != nil, bytes: bytes)
         }
         try place.pace(bytes.count)
         let part = try place.store { (bucket) throws(ObjectStoreError) in
@@ -44,6 +51,7 @@ struct PartSending: Sendable {
                     "\(place.bucket.name) has other bytes than were sent to it, of \(key)"))
         }
         place.sent(bytes.count)
-        return Sent(digest: digest, part: part, bytes: bytes)
+        return Sent(
+            digest: digest, part: part, isChecked: part.digest != nil, bytes: bytes)
     }
 }

@@ -43,6 +43,8 @@ struct SegmentTransfer: Sendable {
     /// Every digest from the store was correct.
     private var isChecked = true
     private var upload: String?
+    /// Parts of the upload were sent by an earlier attempt, as the store lists them.
+    private(set) var isResumed = false
     private var mismatches = 0
 
     /// - Parameters:
@@ -123,6 +125,7 @@ struct SegmentTransfer: Sendable {
 
     mutating func began(_ upload: String, _ condition: PutCondition) {
         self.upload = upload
+        isResumed = false
         parts = [:]
         isAdopted = false
         isChecked = true
@@ -141,6 +144,7 @@ struct SegmentTransfer: Sendable {
             uploadIsGone()
             return
         }
+        isResumed = true
         parts = Dictionary(found.map { ($0.number, $0) }, uniquingKeysWith: { $1 })
         state = .sending(upload: upload, part: 0, condition)
     }
@@ -149,11 +153,10 @@ struct SegmentTransfer: Sendable {
     func known(_ index: Int) -> UploadedPart? { parts[index + 1] }
 
     /// A part is in the store.
-    mutating func sent(_ index: Int, digest: Digest, as part: UploadedPart) {
+    mutating func sent(_ index: Int, _ sent: PartSending.Sent) {
         guard case .sending(let upload, _, let condition) = state else { return }
-        digests[index] = digest
-        parts[index + 1] = part
-        if part.digest == nil { isChecked = false }
+        digests[index] = sent.digest
+        keep(sent)
         state =
             index + 1 < digests.count
             ? .sending(upload: upload, part: index + 1, condition)
@@ -161,7 +164,12 @@ struct SegmentTransfer: Sendable {
     }
 
     /// A part is in the store before one in front of it is.
-    mutating func sentAhead(_ part: UploadedPart) { parts[part.number] = part }
+    mutating func sentAhead(_ sent: PartSending.Sent) { keep(sent) }
+
+    private mutating func keep(_ sent: PartSending.Sent) {
+        parts[sent.part.number] = sent.part
+        if !sent.isChecked { isChecked = false }
+    }
 
     /// The parts in order, for completing.
     var orderedParts: [UploadedPart] {

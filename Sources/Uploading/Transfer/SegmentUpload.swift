@@ -23,7 +23,7 @@ final class SegmentUpload {
     private var digestErrors = 0
     /// The proof, after the upload; it is put into the store and beside the file.
     private var proof: SegmentProof?
-    /// An upload of other content, which will not be completed.
+    /// An upload of other content, or with parts that the store refuses: it will not be completed.
     private var obsolete: String?
 
     /// Reads the segment's file.
@@ -68,7 +68,7 @@ final class SegmentUpload {
     /// - Returns: its proof.
     func run() throws(UploadError) -> SegmentProof {
         // After an error, parts that were uploaded are reused later.
-        defer { for sent in parts.waitForAll() { transfer.sentAhead(sent.part) } }
+        defer { for sent in parts.waitForAll() { transfer.sentAhead(sent) } }
         while let step = transfer.step {
             try place.pass(step)
             try perform()
@@ -154,7 +154,7 @@ final class SegmentUpload {
         do throws(UploadError) {
             let sent = try parts.wait(for: part)
             digestErrors = 0
-            transfer.sent(part, digest: sent.digest, as: sent.part)
+            transfer.sent(part, sent)
         } catch {
             switch error.kind {
             case .gone:
@@ -180,6 +180,10 @@ final class SegmentUpload {
             case .gone: transfer.uploadIsGone()
             case .exists, .changed: transfer.lookAgain()
             case .digest: try countDigestError(error)
+            case .refused where transfer.isResumed:
+                // The same parts would be refused for ever: the content is sent once more, in a new upload.
+                obsolete = upload
+                transfer.uploadIsGone()
             default:
                 // The answer may be lost, and the object there.
                 transfer.lookAgain()
