@@ -221,6 +221,28 @@ package struct RecordingLibrary: Sendable {
             .map(\.name)
     }
 
+    /// Whether one of ``sessionNames()`` has files of a session. A prefix of a bucket may contain anything else, and SeaweedFS keeps the
+    /// folders of removed sessions.
+    ///
+    /// It needs the session's listing, which is cached for those who read the session next.
+    package func isSession(_ name: String) throws(ArchiveError) -> Bool {
+        if !members.isEmpty {
+            var hasOther = false
+            for member in members where try member.hasSession(name) {
+                if try member.isSession(name) { return true }
+                hasOther = true
+            }
+            return !hasOther
+        }
+        guard hasBucket, !isLocal || !FileSystem.exists(layout.session(name)) else { return true }
+        let entries = try store.list(.session(name))
+        if entries.contains(where: { $0.name == ArchiveLayout.manifestName }) { return true }
+        for source in try sourceNames(name) {
+            if try !segments(SourceKey(session: name, source: source)).isEmpty { return true }
+        }
+        return false
+    }
+
     /// Names of a session's sources, in order.
     package func sourceNames(_ session: String) throws(ArchiveError) -> [String] {
         try store.list(.session(session)).filter {

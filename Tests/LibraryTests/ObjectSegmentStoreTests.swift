@@ -69,6 +69,30 @@ import TestRecordings
         #expect(report.sources.map(\.recordedSamples) == expected.sources.map(\.recordedSamples))
     }
 
+    /// SeaweedFS keeps the folder of a removed session, and a prefix may have objects of others.
+    @Test func `a prefix without files of a session is not listed, at no further request`() throws {
+        let recorded = try WrittenSession(segments: 1) { _ in 0 }
+        try bucket.add(recorded.layout)
+        let before = bucket.traffic.requests
+        let listed = try library(store()).sessions()
+        let requests = bucket.traffic.requests - before
+        bucket.add([1], at: "0backup/readme.txt")
+        bucket.add([1], at: "0backup/old/readme.txt")
+        bucket.add([], at: "empty/")
+        let library = try library(store())
+        let begin = bucket.traffic.requests
+        #expect(try library.sessions().map(\.session) == listed.map(\.session))
+        // Their own listings.
+        #expect(bucket.traffic.requests - begin == requests + 2)
+        #expect(
+            try library.sessionNames().filter { try library.isSession($0) } == [WrittenSession.name]
+        )
+        // Media without a description is damage.
+        let name = try #require(recorded.paths.first?.split(separator: "/").last)
+        bucket.add([1], at: "lost/camera/\(name)")
+        #expect(try self.library(store()).sessions().map(\.state).contains("unreadable"))
+    }
+
     @Test func `damage in a bucket is distinguished from an unreachable store`() throws {
         let recorded = try WrittenSession(segments: 1) { _ in 0 }
         try bucket.add(recorded.layout)

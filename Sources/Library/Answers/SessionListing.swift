@@ -156,10 +156,16 @@ extension RecordingLibrary {
         }
     }
 
-    /// A session as its files are; nil: it has nothing in the range.
+    /// A session as its files are; nil: it has nothing in the range, or is no session.
     private func listing(
         _ name: String, _ isCollectorRunning: Bool, from: Int64?, until: Int64?
     ) throws(ArchiveError) -> SessionListing? {
+        do throws(ArchiveError) {
+            guard try isSession(name) else { return nil }
+        } catch {
+            // The listing has its own errors.
+            guard error.isForEntry else { throw error }
+        }
         let listing = try listing(name, isCollectorRunning)
         if from == nil, until == nil { return listing }
         let found: [SegmentListing]

@@ -131,6 +131,7 @@ struct VerifyCommand: RepeatingCommand {
             for place in found {
                 let omissions = place.library.omissions
                 do {
+                    if let whole, try !whole.isSession(place.name) { continue }
                     var report = try place.library.verification(of: place.name)
                     if let control { try decode(place, into: &report, control) }
                     sessions.append(
