@@ -70,6 +70,56 @@ import Testing
         #expect(try SessionVerifier.verify("s", in: layout).isIntact)
     }
 
+    /// SeaweedFS keeps the folder of a removed session, and a prefix may have objects of others.
+    @Test func `a prefix without a session is none, and one with media alone is an error`() throws {
+        let (scene, files) = try moved()
+        let fetch = StoredSessionFetch(
+            from: place(scene, ArchiveLayout(root: TemporaryDirectory().path)))
+        scene.bucket.replace("0backup/readme.txt", with: [1])
+        scene.bucket.replace("empty/", with: [])
+        #expect(try fetch.sessionNames() == ["0backup", "empty", "s"])
+        for name in ["0backup", "empty", "away"] {
+            let outcome = try fetch.run(name) { _ in }
+            #expect(!outcome.isSession && outcome.problems.isEmpty)
+        }
+        scene.bucket.lose("s/session.json")
+        do {
+            _ = try fetch.run("s") { _ in }
+            Issue.record("\(files.count) segments have no description")
+        } catch {
+            #expect(error.line.contains("no session.json"))
+        }
+    }
+
+    @Test func `media that neither store nor disk has is a problem for each segment`() throws {
+        let (scene, files) = try moved()
+        scene.bucket.lose(files[0].0.description)
+        scene.bucket.lose(files[1].0.description)
+        var proof = try #require(try SegmentProof.read(files[1].0, in: scene.layout))
+        proof.store = "s3://elsewhere/archive"
+        try FileSystem.replace(
+            scene.layout.path(of: files[1].0, .proof), with: proof.encoded())
+        let fetch = StoredSessionFetch(from: place(scene))
+        let outcome = try fetch.run("s") { _ in }
+        #expect(outcome.segments == 1 && outcome.problems.count == 2)
+        #expect(outcome.problems.first?.contains("no longer has \(files[0].0)") == true)
+        #expect(outcome.problems.last?.contains("is in s3://elsewhere/archive") == true)
+        let layout = ArchiveLayout(root: TemporaryDirectory().path)
+        let fresh = try StoredSessionFetch(from: place(scene, layout), withMedia: false)
+            .run("s") { _ in }
+        #expect(fresh.problems.count == 2)
+        for key in scene.bucket.objects.keys { scene.bucket.lose(key) }
+        #expect(try fetch.allSessionNames() == ["s"])
+        #expect(try fetch.run("s") { _ in }.problems.count == 2)
+    }
+
+    @Test func `a damaged proof does not keep other segments from being fetched`() throws {
+        let (scene, files) = try moved()
+        try FileSystem.replace(scene.layout.path(of: files[0].0, .proof), with: [0x7B])
+        let outcome = try StoredSessionFetch(from: place(scene)).run("s") { _ in }
+        #expect(outcome.segments == 2 && outcome.problems.count == 1)
+    }
+
     @Test func `damaged media does not get a name on the disk`() throws {
         let (scene, files) = try moved()
         scene.bucket.rot(files[1].0.description)

@@ -11,6 +11,8 @@ package struct StoredSessionFetch {
     package struct Outcome: Hashable, Sendable {
         package var segments = 0
         package var bytes: Int64 = 0
+        /// Whether there is such a session, in the store or on the disk.
+        package var isSession = true
         /// One line for each object that was not fetched.
         package var problems: [String] = []
         /// Why no further requests were sent; nil: the store has answered.
@@ -39,6 +41,32 @@ package struct StoredSessionFetch {
         .filter(ArchiveLayout.isValidName)
     }
 
+    /// Names of the sessions that the store has, then of those on the disk with media that the disk does not have.
+    package func allSessionNames() throws(UploadError) -> [String] {
+        let stored = try sessionNames()
+        let known = Set(stored)
+        let layout = place.layout
+        return try stored
+            + place.disk { () throws(ArchiveError) in
+                guard try FileSystem.hasDirectory(layout.sessions) else { return [] }
+                var others: [String] = []
+                for session in try layout.sessionNames() where !known.contains(session) {
+                    if try !moved(session).isEmpty { others.append(session) }
+                }
+                return others
+            }
+    }
+
+    /// The session's segments of which the disk has the proof only.
+    private func moved(_ session: String) throws(ArchiveError) -> [SegmentKey] {
+        let layout = place.layout
+        var moved: [SegmentKey] = []
+        for source in try layout.sourceNames(session) {
+            moved += try layout.movedSegments(SourceKey(session: session, source: source))
+        }
+        return moved
+    }
+
     /// Fetches a session. If the store stops answering while media is fetched, the outcome has the reason.
     /// - Parameter report: called before each segment.
     package func run(
@@ -50,8 +78,14 @@ package struct StoredSessionFetch {
         let manifest = "\(session)/\(ArchiveLayout.manifestName)"
         let description = objects.first { $0.key == manifest }
         if !FileSystem.exists(layout.manifest(session)), description == nil {
-            throw .setAside(
-                "there is no session \(session), neither here nor in \(place.bucket.name)")
+            // Some stores keep the folder of a removed session, and others may have put their objects there.
+            guard !objects.contains(where: { SessionFile($0.key) != nil }) else {
+                throw .setAside(
+                    "\(place.bucket.name)/\(session) has files of a session, and no \(ArchiveLayout.manifestName): it is not fetched"
+                )
+            }
+            outcome.isSession = false
+            return outcome
         }
         var media: [SegmentKey] = []
         for object in objects where object.key != manifest {
@@ -66,20 +100,31 @@ package struct StoredSessionFetch {
             }
         }
         if let description { try document(description, at: layout.manifest(session)) }
+        let stored = Set(media)
+        let lost = try place.disk { () throws(ArchiveError) in
+            try moved(session).filter { !stored.contains($0) }
+        }
+        for segment in lost {
+            let proof = try proof(of: segment, &outcome)
+            guard let proof else { continue }
+            outcome.problems.append(
+                proof.store == place.bucket.name
+                    ? "\(place.bucket.name) no longer has \(segment), and neither does the disk"
+                    : "\(segment) is in \(proof.store), not in \(place.bucket.name): fetch it from there"
+            )
+        }
         guard withMedia else { return outcome }
         for segment in media where !FileSystem.exists(layout.segment(segment)) {
             guard outcome.failure == nil else {
                 outcome.missing += 1
                 continue
             }
-            let proof = try place.disk { () throws(ArchiveError) in
-                try SegmentProof.read(segment, in: layout)
-            }
-            guard let proof else {
+            guard FileSystem.exists(layout.path(of: segment, .proof)) else {
                 outcome.problems.append(
                     "\(place.bucket.name)/\(segment) has no proof: its upload was not completed")
                 continue
             }
+            guard let proof = try proof(of: segment, &outcome) else { continue }
             report(segment)
             do throws(UploadError) {
                 try SegmentFetch(from: place).run(segment, proof)
@@ -97,6 +142,19 @@ package struct StoredSessionFetch {
             }
         }
         return outcome
+    }
+
+    /// The proof on the disk; nil, with a problem, if it is damaged.
+    private func proof(
+        of segment: SegmentKey, _ outcome: inout Outcome
+    ) throws(UploadError) -> SegmentProof? {
+        do throws(ArchiveError) {
+            return try SegmentProof.read(segment, in: place.layout)
+        } catch {
+            guard case .malformed = error else { throw .archive(error) }
+            outcome.problems.append("\(error)")
+            return nil
+        }
     }
 
     /// Fetches a small file, if it is not there.

@@ -1,6 +1,7 @@
 import Archive
 import ArgumentParser
 import Library
+import ObjectStore
 import Recordings
 import Terminal
 import Uploading
@@ -38,12 +39,17 @@ struct StoreFetchCommand: ParsableCommand {
 
     func run() throws {
         try withStoreErrors {
+            let target = try place.place()
             let fetch = StoredSessionFetch(
-                from: try place.place(), withMedia: !withoutMedia)
+                from: target, withMedia: !withoutMedia)
             var problems = 0
-            let names = try all ? fetch.sessionNames() : sessions.map(name)
+            let names = try all ? fetch.allSessionNames() : sessions.map(name)
             for (index, session) in names.enumerated() {
-                let outcome = try fetch.run(session) { _ in }
+                guard let outcome = try run(fetch, session, of: target.bucket.name) else {
+                    problems += 1
+                    continue
+                }
+                guard outcome.isSession else { continue }
                 print("\(session): \(outcome.segments) segments, \(ByteCount(outcome.bytes))")
                 for problem in outcome.problems { Program.complain(problem) }
                 problems += outcome.problems.count
@@ -55,8 +61,28 @@ struct StoreFetchCommand: ParsableCommand {
                 }
             }
             guard problems == 0 else {
-                throw Failure("\(problems) segments were not fetched: see the lines above")
+                throw Failure("not everything was fetched: see the \(problems) lines above")
             }
+        }
+    }
+
+    /// Fetches a session.
+    /// - Returns: nil, with a line, if it is one of all sessions, and cannot be fetched.
+    /// - Throws: also if a session that was named does not exist.
+    private func run(
+        _ fetch: StoredSessionFetch, _ session: String, of store: String
+    ) throws -> StoredSessionFetch.Outcome? {
+        do throws(UploadError) {
+            let outcome = try fetch.run(session) { _ in }
+            guard outcome.isSession || all else {
+                throw .setAside(
+                    "there is no session \(session), neither here nor in \(store)")
+            }
+            return outcome
+        } catch {
+            guard all, case .setAside(let problem) = error else { throw error }
+            Program.complain(problem)
+            return nil
         }
     }
 
