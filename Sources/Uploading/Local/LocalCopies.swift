@@ -43,7 +43,9 @@ package struct LocalCopies {
                 else { continue }
                 do throws(UploadError) {
                     if let flaw = try StoredRemoval(in: place).recheck(segment) {
-                        outcome.problems.append("\(layout.segment(segment)) stays: \(flaw)")
+                        outcome.problems.append(
+                            "\(layout.segment(segment)) stays: \(flaw); 'tributary store push' sends it again"
+                        )
                         continue
                     }
                 } catch {

@@ -18,7 +18,7 @@ struct StoredRemoval {
         // It is still being uploaded, or was in another store.
         guard let proof, proof.store == place.bucket.name else { throw .nothing }
         guard let stamp = FileStamp(place.layout.segment(segment)), proof.describes(stamp) else {
-            return "the file has changed since it was proven"
+            return "its size or time is not the one that was proven"
         }
         let key = segment.description
         let (object, evidence) = try place.store { (bucket) throws(ObjectStoreError) in

@@ -14,8 +14,8 @@ struct StorePushCommand: ParsableCommand {
         abstract:
             "Uploads finished segments, descriptions and ledgers that the store does not have.",
         discussion: """
-            An interrupted push continues where it stopped. Growing files are left out. Exit status 1 when something is not in the \
-            store afterwards.
+            An interrupted push continues where it stopped. Growing files are left out. The store is listed first: objects that it has \
+            lost are sent again. Exit status 1 when something is not in the store afterwards.
             """)
 
     @OptionGroup var place: StoreArguments
@@ -33,6 +33,11 @@ struct StorePushCommand: ParsableCommand {
             let shutdown = Shutdown()
             let bucket = try place.bucket(patience: .writing, shutdown: shutdown)
             let names = try place.sessions(sessions)
+            let problems = try dropProofs(
+                of: names,
+                in: UploadTarget(
+                    bucket, place.archive.layout, settings: place.settings,
+                    surroundings: .system(), figures: UploadFigures()))
             let uploader = Uploader(
                 place.archive.layout, to: bucket, settings: place.settings,
                 hooks: UploadHooks(log: { _, line in Program.complain(line) }), shutdown: shutdown)
@@ -60,6 +65,27 @@ struct StorePushCommand: ParsableCommand {
                     "\(max(status.setAside, status.waiting)) files are not in \(bucket.name): see the lines above"
                 )
             }
+            guard problems == 0 else {
+                throw Failure("\(problems) segments are lost: see the lines above")
+            }
         }
+    }
+
+    /// Has objects uploaded again that the store has lost.
+    /// - Returns: the number of segments that cannot be, each with a line.
+    private func dropProofs(of sessions: [String], in target: UploadTarget) throws -> Int {
+        let lost = LostObjects(of: target)
+        var problems = 0
+        for session in sessions {
+            let outcome = try lost.dropProofs(of: session)
+            if outcome.segments + outcome.documents > 0 {
+                Program.complain(
+                    "\(target.bucket.name) no longer has \(outcome.segments) segments and \(outcome.documents) other files of \(session) as they were sent: it gets them again"
+                )
+            }
+            for problem in outcome.problems { Program.complain(problem) }
+            problems += outcome.problems.count
+        }
+        return problems
     }
 }
