@@ -144,6 +144,34 @@ import Testing
         #expect(waiting.isIntact && waiting.waitingSegments == 2)
     }
 
+    @Test func `segments of another store are not damage, and a missing bucket is said at once`()
+        throws
+    {
+        let (scene, files) = try moved()
+        let inspection = StoreInspection(of: place(scene), readsBack: false)
+        for (segment, _) in files.prefix(2) {
+            var proof = try #require(try SegmentProof.read(segment, in: scene.layout))
+            proof.store = "s3://elsewhere/archive"
+            try FileSystem.replace(
+                scene.layout.path(of: segment, .proof), with: proof.encoded())
+        }
+        // A copy of that store.
+        #expect(try inspection.run("s").report.provenSegments == 3)
+        scene.bucket.lose(files[0].0.description)
+        scene.bucket.lose(files[1].0.description)
+        let report = try inspection.run("s").report
+        #expect(report.isIntact && report.provenSegments == 1 && report.uncheckedSegments == 2)
+        #expect(report.findings.count == 1)
+        #expect(
+            report.findings.first?.text.contains("2 segments that are in s3://elsewhere") == true)
+        // Two requests for the first segment have no reason, as S3 answers HEAD.
+        scene.bucket.lose(files[2].0.description)
+        scene.bucket.fail(.bucketGone, after: 3)
+        let (unchecked, failure) = try inspection.run("s")
+        #expect(failure?.kind == .noBucket)
+        #expect(unchecked.findings.isEmpty && unchecked.uncheckedSegments == 3)
+    }
+
     @Test func `a bucket that was copied has other tags, and the same content`() throws {
         let (scene, files) = try moved()
         let key = files[0].0.description

@@ -15,12 +15,20 @@ package struct StoreInspection {
         package var waitingSegments = 0
         /// Bytes that were read back and compared.
         package var comparedBytes: Int64 = 0
-        /// Segments that were not checked, because the store had not answered for others.
+        /// Segments that were not checked, because the store had not answered for others, or they are in another store.
         package var uncheckedSegments = 0
         package var findings: [Finding] = []
 
         /// Whether the store has everything that the proofs list.
         package var isIntact: Bool { !findings.contains { $0.severity == .damage } }
+    }
+
+    /// Segments that are in another store, according to their proofs.
+    private struct Elsewhere {
+        /// The number of them, by store.
+        var stores: [String: Int] = [:]
+        /// The bucket exists.
+        var isBucketKnown = false
     }
 
     private let place: UploadTarget
@@ -40,6 +48,7 @@ package struct StoreInspection {
         let layout = place.layout
         var report = Report(session: session)
         var failure: ObjectStoreError?
+        var elsewhere = Elsewhere()
         func attempt(_ segment: SegmentKey, _ proof: SegmentProof, isMoved: Bool)
             throws(UploadError)
         {
@@ -48,7 +57,7 @@ package struct StoreInspection {
                 return
             }
             do throws(UploadError) {
-                try check(segment, proof, isMoved: isMoved, &report)
+                try check(segment, proof, isMoved: isMoved, &report, &elsewhere)
             } catch {
                 guard case .store(let error) = error else { throw error }
                 failure = error
@@ -78,6 +87,13 @@ package struct StoreInspection {
                 }
             }
         }
+        for (store, count) in elsewhere.stores.sorted(by: { $0.key < $1.key }) {
+            report.findings.append(
+                Finding(
+                    .note, "\(place.bucket.name)/\(session)",
+                    "it does not have \(count) segments that are in \(store): check them with --store \(store)"
+                ))
+        }
         return (report, failure)
     }
 
@@ -94,7 +110,8 @@ package struct StoreInspection {
     }
 
     private func check(
-        _ segment: SegmentKey, _ proof: SegmentProof, isMoved: Bool, _ report: inout Report
+        _ segment: SegmentKey, _ proof: SegmentProof, isMoved: Bool, _ report: inout Report,
+        _ elsewhere: inout Elsewhere
     ) throws(UploadError) {
         let key = segment.description
         let name = "\(place.bucket.name)/\(key)"
@@ -107,6 +124,18 @@ package struct StoreInspection {
             )
         }
         guard let object else {
+            if !elsewhere.isBucketKnown {
+                // S3 answers HEAD without a reason: a missing bucket looks the same.
+                _ = try place.store { (bucket) throws(ObjectStoreError) in
+                    try bucket.list(prefix: key, after: nil, folders: false)
+                }
+                elsewhere.isBucketKnown = true
+            }
+            guard proof.store == place.bucket.name else {
+                elsewhere.stores[proof.store, default: 0] += 1
+                report.uncheckedSegments += 1
+                return
+            }
             report.findings.append(Finding(severity, name, "it is not in the store"))
             return
         }

@@ -44,6 +44,12 @@ struct StoreVerifyCommand: ParsableCommand {
             for session in report.sessions { show(session) }
         }
         if let failure { throw Failure(failure) }
+        let unchecked = report.sessions.lazy.map(\.uncheckedSegments).reduce(0, +)
+        guard unchecked == 0 else {
+            throw Failure(
+                "\(unchecked) segments are in another store than \(report.store), and were not checked"
+            )
+        }
         if !report.isIntact { throw ExitCode(ExitStatus.failure) }
     }
 
