@@ -29,6 +29,18 @@ import Testing
         #expect(after.map(\.endNanoseconds) == before.map(\.endNanoseconds))
         #expect(after.map(\.sizeBytes) == before.map(\.sizeBytes))
         #expect(after[1].path == "s3://test/archive/s/camera/\(name)")
+        // The list of sessions counts it, as a catalog does.
+        let listed = try library.sessions()
+        #expect(listed.map(\.segments) == [3])
+        #expect(listed.map(\.sizeBytes) == [before.map(\.sizeBytes).reduce(0, +)])
+        let absent = try library.absentMedia(of: "s")
+        #expect(absent.map(\.segment) == [segment] && absent.map(\.store) == ["s3://test/archive"])
+        #expect(absent.first?.startNanoseconds == before[1].startNanoseconds)
+        #expect(absent.first?.endNanoseconds == before[1].endNanoseconds)
+        let (start, end) = (before[1].startNanoseconds, before[1].endNanoseconds)
+        #expect(absent.first?.mayOverlap(from: nil, until: start) == false)
+        #expect(absent.first?.mayOverlap(from: end, until: nil) == false)
+        #expect(absent.first?.mayOverlap(from: start, until: end) == true)
         // One with a damaged proof is left out: `verify` reports it.
         try FileSystem.replace(archive.layout.path(of: segment, .proof), with: [1, 2, 3])
         #expect(try library.segments(of: "s").count == 2)

@@ -17,6 +17,24 @@ package struct SegmentListing: Encodable, Sendable {
     package var sizeBytes: UInt64
 }
 
+/// A segment of which an archive has the proof, and not the media.
+package struct AbsentMedia: Hashable, Sendable {
+    package var segment: SegmentKey
+    /// The store that has it, according to the proof: `s3://BUCKET/PREFIX`.
+    package var store: String
+    /// Session time.
+    package var startNanoseconds: Int64
+    /// Nil: unknown.
+    package var endNanoseconds: Int64?
+
+    /// Whether it may have media in a range of session time.
+    package func mayOverlap(from: Int64?, until: Int64?) -> Bool {
+        if let until, startNanoseconds >= until { return false }
+        if let from, let endNanoseconds, endNanoseconds <= from { return false }
+        return true
+    }
+}
+
 extension SegmentListing {
     /// A segment whose media is in an object store only.
     fileprivate init(moved segment: SegmentKey, _ proof: SegmentProof, _ zero: UTCTime) {
@@ -71,22 +89,50 @@ extension RecordingLibrary {
         var listings: [SegmentListing] = []
         for source in try sourceNames(session) where includes(source) {
             let key = SourceKey(session: session, source: source)
-            let names = try store.list(.source(key)).map(\.name)
-            for segment in SegmentNames(names).moved(of: key) {
-                let file =
-                    StoredPath.source(key) / SegmentCompanion.proof.path(of: segment.fileName)
-                do throws(ArchiveError) {
-                    let proof = try SegmentProof.parse(
-                        store.contents(file, limit: SegmentProof.maximumBytes),
-                        path: store.path(file))
-                    listings.append(SegmentListing(moved: segment, proof, zero))
-                } catch {
-                    // Removed or damaged: `verify` reports the error.
-                    guard error.isForAbsence || error.code == nil else { throw error }
-                }
+            for (segment, proof) in try movedProofs(of: key) {
+                listings.append(SegmentListing(moved: segment, proof, zero))
             }
         }
         return listings
+    }
+
+    /// The proofs of a source's segments whose media is not in the archive as it is read here. Damaged ones are left out: `verify`
+    /// reports them.
+    func movedProofs(
+        of source: SourceKey
+    ) throws(ArchiveError) -> [(segment: SegmentKey, proof: SegmentProof)] {
+        var proofs: [(SegmentKey, SegmentProof)] = []
+        for segment in SegmentNames(try store.list(.source(source)).map(\.name)).moved(of: source) {
+            let file =
+                StoredPath.source(source) / SegmentCompanion.proof.path(of: segment.fileName)
+            do throws(ArchiveError) {
+                let proof = try SegmentProof.parse(
+                    store.contents(file, limit: SegmentProof.maximumBytes), path: store.path(file))
+                proofs.append((segment, proof))
+            } catch {
+                guard error.isForAbsence || error.code == nil else { throw error }
+            }
+        }
+        return proofs
+    }
+
+    /// Media of a session that cannot be read: the archive has its proofs alone. None of several archives, which may have each other's.
+    package func absentMedia(of session: String) throws(ArchiveError) -> [AbsentMedia] {
+        guard members.isEmpty else { return [] }
+        let zero = try zero(of: session)
+        var absent: [AbsentMedia] = []
+        for source in try sourceNames(session) {
+            for (segment, proof) in try movedProofs(
+                of: SourceKey(session: session, source: source))
+            {
+                let start = segment.origin.nanoseconds.clampedSubtracting(zero.nanoseconds)
+                absent.append(
+                    AbsentMedia(
+                        segment: segment, store: proof.store, startNanoseconds: start,
+                        endNanoseconds: proof.lengthNanoseconds.map { start.clampedAdding($0) }))
+            }
+        }
+        return absent
     }
 
     /// The session's description may be damaged: its name states its zero, to the millisecond.

@@ -259,11 +259,15 @@ extension RecordingLibrary {
     ) throws(ArchiveError) -> SessionListing {
         var sources: [String] = []
         var files: [StoredEntry] = []
+        var moved: [SegmentProof] = []
         var state = SessionListing.unreadable
         do throws(ArchiveError) {
             sources = try sourceNames(session)
             for source in sources {
-                files += try segments(SourceKey(session: session, source: source))
+                let key = SourceKey(session: session, source: source)
+                files += try segments(key)
+                // As in a catalog, which a bucket has not.
+                if isLocal { moved += try movedProofs(of: key).map(\.proof) }
             }
         } catch {
             // An unreadable session does not prevent listing the others.
@@ -278,8 +282,10 @@ extension RecordingLibrary {
         let labels = labels(session)
         return SessionListing(
             session: session, state: state, isCollectorRunning: isCollectorRunning,
-            isProtected: isProtected(session), sources: sources, segments: files.count,
-            sizeBytes: files.lazy.map { UInt64(clamping: $0.sizeBytes) }.clampedSum,
+            isProtected: isProtected(session), sources: sources,
+            segments: files.count + moved.count,
+            sizeBytes: (files.map(\.sizeBytes) + moved.map(\.sizeBytes)).lazy
+                .map { UInt64(clamping: $0) }.clampedSum,
             name: labels.name,
             tags: labels.tags, note: labels.note)
     }

@@ -170,7 +170,7 @@ struct ExportCommand: RepeatingCommand {
         let (summary, session, name, finder) = try LongWork.run("exporting") {
             control -> (ExportSummary, String, String, SessionFinder) in
             let finder = try input.archive.finder()
-            let session = try input.session(finder)
+            let session = try input.session(finder, sources: source)
             let paths = session.sources.flatMap { $0.files.map(\.path) }
             let file = try OutputFile(output, overwrites: overwrite, inputs: paths)
             if layout == .grid {

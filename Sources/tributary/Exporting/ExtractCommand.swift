@@ -111,7 +111,8 @@ struct ExtractCommand: RepeatingCommand {
         let (summary, session, name, file, finder) = try LongWork.run("extracting") {
             control -> (ExportSummary, String, String, String, SessionFinder) in
             let finder = try input.archive.finder()
-            let session = try input.session(finder)
+            let session = try input.session(
+                finder, sources: source.map { [$0] } ?? [], at: at)
             let source = try RecordedInput.source(source, in: session)
             var range = try input.ranges(
                 of: [source], in: session, tracks: Set(TrackKind.allCases))[0]

@@ -26,14 +26,26 @@ struct RecordedInput: ParsableArguments {
     @Option(help: ArgumentHelp("Duration: 500ms, 10s, 5m.", valueName: "time"))
     var duration: TimeSpan?
 
-    /// Opens the session.
-    func session(_ finder: SessionFinder) throws -> RecordedSession {
+    /// Opens the session, with a line about media that cannot be read.
+    /// - Parameters:
+    ///   - sources: the requested ones; empty: not stated.
+    ///   - instant: of a picture, instead of a range.
+    func session(
+        _ finder: SessionFinder, sources: [String], at instant: TimelinePoint? = nil
+    ) throws -> RecordedSession {
         guard !inputs.isEmpty else {
             throw UsageError(
                 "no input: give a session, 'latest' or recordings; 'tributary ls' lists the sessions"
             )
         }
-        return try finder.recording(inputs)
+        let session = try finder.recording(inputs)
+        let from = (instant ?? start)?.sessionNanoseconds(
+            zeroUTCNanoseconds: session.zero.nanoseconds)
+        let length = instant == nil ? duration?.nanoseconds : 1
+        let until = from.flatMap { from in length.map { from.clampedAdding($0) } }
+        try AbsentMediaCheck(finder, inputs, session).run(
+            sources: sources, from: from, until: until)
+        return session
     }
 
     /// The selected range of each of these sources.

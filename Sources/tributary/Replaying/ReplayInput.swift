@@ -50,6 +50,10 @@ struct ReplayInput: Sendable {
         if let from, let until, from >= until {
             throw UsageError("--from must be before --until")
         }
+        try withArchiveErrors {
+            try AbsentMediaCheck(finder, command.inputs, session).run(
+                sources: command.source, from: from, until: until)
+        }
         // A collector records the session again, and a container has one rendition of each source.
         var chosen =
             ContainerTarget.isCollector(command.to) ? session.sources : session.mainSources
