@@ -45,7 +45,9 @@ package struct TimeSpan: HintedArgument, Hashable, CustomStringConvertible {
 package struct Bitrate: HintedArgument, Hashable, CustomStringConvertible {
     package let bitsPerSecond: Int64
 
-    private static let units: [String: Int64] = ["": 1, "k": 1_000, "K": 1_000, "M": 1_000_000]
+    private static let units: [String: Int64] = [
+        "": 1, "k": 1_000, "K": 1_000, "M": 1_000_000, "G": 1_000_000_000,
+    ]
 
     package init(bitsPerSecond: Int64) {
         self.bitsPerSecond = bitsPerSecond

@@ -80,12 +80,13 @@ struct EncodingOptions: ParsableArguments {
         else {
             throw ValidationError("--video-buffer must be from 10ms to 60s")
         }
-        for (name, rate, limit) in [
-            ("--video-bitrate", videoBitrate, Int64(1_000_000_000)),
-            ("--video-max-bitrate", videoMaxBitrate ?? videoBitrate, 1_000_000_000),
-            ("--audio-bitrate", audioBitrate, 1_000_000),
-        ] where rate.bitsPerSecond > limit || rate.bitsPerSecond < 1_000 {
-            throw ValidationError("\(name) must be from 1k to \(Bitrate(bitsPerSecond: limit))")
+        let video = CaptureSettings.videoBitrates
+        for (name, rate, limits, range) in [
+            ("--video-bitrate", videoBitrate, video, "1k to 1G"),
+            ("--video-max-bitrate", videoMaxBitrate ?? videoBitrate, video, "1k to 1G"),
+            ("--audio-bitrate", audioBitrate, 1_000...1_000_000, "1k to 1M"),
+        ] where !limits.contains(Int(clamping: rate.bitsPerSecond)) {
+            throw ValidationError("\(name) must be from \(range)")
         }
         if let videoMaxBitrate, videoMaxBitrate.bitsPerSecond < videoBitrate.bitsPerSecond {
             throw ValidationError("--video-max-bitrate must not be less than --video-bitrate")

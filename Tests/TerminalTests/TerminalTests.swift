@@ -24,7 +24,10 @@ import Testing
         #expect(TimeSpan(argument: text) == nil)
     }
 
-    @Test(arguments: [("4M", 4_000_000), ("96k", 96_000), ("2.5M", 2_500_000), ("800", 800)])
+    @Test(arguments: [
+        ("4M", 4_000_000), ("96k", 96_000), ("2.5M", 2_500_000), ("800", 800),
+        ("1G", 1_000_000_000),
+    ])
     func `bitrates are parsed in their usual forms`(text: String, bits: Int64) {
         #expect(Bitrate(argument: text)?.bitsPerSecond == bits)
     }

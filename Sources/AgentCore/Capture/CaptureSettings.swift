@@ -158,7 +158,17 @@ extension CaptureSettings {
         }
         _ = try videoRate()
         try video?.kind.checkPlan(self)
+        if case .named(let name) = encoder {
+            do throws(EncodingError) {
+                try EncoderSearch.check(named: name)
+            } catch {
+                throw .settings("--encoder: \(error)")
+            }
+        }
     }
+
+    /// Limits of the average video bitrate, bits per second.
+    package static let videoBitrates = 1_000...1_000_000_000
 
     /// Whether pictures are copied with any encoder setting.
     var isVideoCopied: Bool { video?.kind.isCopied ?? false }

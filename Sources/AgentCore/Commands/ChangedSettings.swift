@@ -55,6 +55,9 @@ extension CaptureSettings {
                     "the video is copied and keeps its bitrate: use --encoder libx264 to change it"
                 )
             }
+            guard Self.videoBitrates.contains(Int(clamping: bitrate)) else {
+                throw .settings("the video bitrate cannot be \(bitrate) bit/s: use 1k to 1G")
+            }
             settings.videoBitrate = Int(clamping: bitrate)
             // The maximum bitrate stays in proportion.
             settings.videoBitrateCap = videoBitrateCap.map {

@@ -21,6 +21,14 @@ package enum EncoderSearch {
         return codec?.coding.encoders ?? [name]
     }
 
+    /// Checks that libavcodec has an encoder for a name, without opening it.
+    package static func check(named name: String) throws(EncodingError) {
+        let names = encoders(named: name)
+        guard names.contains(where: { CodecLibrary.codec(ofEncoder: $0) != nil }) else {
+            throw .noEncoder(name)
+        }
+    }
+
     /// Opens the first usable encoder.
     ///
     /// - Parameters:
