@@ -42,6 +42,23 @@ struct `A connection with a key` {
         #expect(collector.dismissed == [CollectorHarness.peer(1)])
     }
 
+    /// `--sources` replaces the list: a command with the new source only would remove the others.
+    @Test func `is refused with the command that adds the source to those of the key`() {
+        #expect(
+            right("camera1", "door-*").flaw(in: ["yard", "hall.preview", "door-1"])?
+                .hasSuffix(
+                    "'tributary keys authorize box7 --sources \"camera1,door-*,yard,hall\"' permits it"
+                )
+                == true)
+        #expect(
+            right("camera1").flaw(in: ["yard"])?.contains("--sources camera1,yard'") == true)
+        let many = WritingRight(
+            name: "box7", sources: (0..<60).compactMap { SourcePattern("camera-\($0)") })
+        let flaw = many.flaw(in: ["yard"])
+        #expect(flaw?.utf8.count ?? .max <= WireLimits.textBytes)
+        #expect(flaw?.contains("--sources LIST'") == true)
+    }
+
     @Test func `cannot take a source from its holder by claiming it`() {
         var collector = CollectorHarness()
         collector.send(.hello(Fixtures.hello()), right: right("camera1"))

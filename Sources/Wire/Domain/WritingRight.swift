@@ -28,9 +28,26 @@ package struct WritingRight: Hashable, Sendable {
             return
                 "the key \(name) is for enrolment only: use it with 'tributary-agent enrol'"
         }
-        let allowed = sources.map(\.description).joined(separator: ", ")
-        return "the key \(name) may write \(allowed.isEmpty ? "nothing" : allowed), not "
-            + "\(others.joined(separator: ", ")): on the server, 'tributary keys authorize \(name) --sources …' changes that"
+        let allowed = sources.map(\.description)
+        // `--sources` replaces the list. A source's preview needs no entry.
+        var all = allowed
+        for other in others.map({ SourcePreviews.source(named: $0) ?? $0 })
+        where !all.contains(other) {
+            all.append(other)
+        }
+        let list = all.joined(separator: ",")
+        // A shell may replace an unquoted asterisk.
+        let quoted = list.contains("*") ? "\"\(list)\"" : list
+        let command = "'tributary keys authorize \(name) --sources"
+        let rest = others.joined(separator: ", ")
+        let line =
+            "the key \(name) may write \(allowed.isEmpty ? "nothing" : allowed.joined(separator: ", ")), not "
+            + "\(rest): on the server, \(command) \(quoted)' permits it"
+        if line.utf8.count <= WireLimits.textBytes { return line }
+        // A command whose end is cut off would remove sources.
+        return
+            "the key \(name) may not write \(rest): on the server, \(command) LIST' permits it; LIST has to have the "
+            + "sources that 'tributary keys list' shows for this key, and these"
     }
 }
 
