@@ -17,7 +17,7 @@ final class Service: Sendable {
     private struct State: Sendable {
         var isReady = false
         var status = ""
-        /// The last read options.
+        /// The options in force.
         var options: [String: String]?
     }
 
@@ -62,8 +62,10 @@ final class Service: Sendable {
             let (command, options) = try Program.reread(CollectorCommand.self)
             let shortage = try command.room.check(archive: command.archive)
             let changed = state.withLock { state in
-                defer { state.options = options.values }
-                return ReloadedOptions(from: state.options ?? [:], to: options.values)
+                let old = state.options ?? [:]
+                state.options = ReloadedOptions.inForce(
+                    from: old, to: options.values, changeable: CollectorCommand.changeable)
+                return ReloadedOptions(from: old, to: options.values)
             }
             collector.change(to: command.changeable)
             threshold.set(verbose: command.log.verbose)

@@ -116,6 +116,11 @@ extension EndToEnd {
                 try await collector.says("the configuration was not changed")
                 try write("keep-age: 7d\nsegment: 5m\nverbose: yes")
                 collector.signal(SIGHUP)
+                try await collector.says(
+                    "configuration reloaded: segment will change at the next start")
+                // As at the start.
+                try write("keep-age: 7d\nverbose: yes")
+                collector.signal(SIGHUP)
                 try await collector.says("nothing has changed")
                 collector.signal(SIGTERM)
                 try await collector.succeeds()

@@ -7,6 +7,27 @@ package struct ReloadedOptions: Sendable {
         changed = Set(old.keys).union(new.keys).filter { old[$0] != new[$0] }.sorted()
     }
 
+    /// - Parameters:
+    ///   - old: the options of the program's start.
+    ///   - new: those of the configuration now.
+    ///   - inForce: the options whose values in force are known otherwise, and those of them that change.
+    package init(
+        from old: [String: String], to new: [String: String],
+        inForce: (options: Set<String>, changed: Set<String>)
+    ) {
+        let others = ReloadedOptions(from: old, to: new).changed
+            .filter { !inForce.options.contains($0) }
+        changed = inForce.changed.union(others).sorted()
+    }
+
+    /// The options in force after a reload: new values of the ones that need no restart, those of the start of the others.
+    package static func inForce(
+        from old: [String: String], to new: [String: String], changeable: Set<String>
+    ) -> [String: String] {
+        old.filter { !changeable.contains($0.key) }
+            .merging(new.filter { changeable.contains($0.key) }) { $1 }
+    }
+
     /// One line about their effect, for the log.
     /// - Parameters:
     ///   - changeable: names of the options that need no restart.
