@@ -122,7 +122,8 @@ package final class Agent: Sendable {
         let uplink = uplink.status
         var progress = AgentProgress(
             source: settings.sourceName, endpoint: settings.endpoint, uplink: uplink)
-        progress.isPaused = !status.isCapturing
+        progress.isPaused = capture.isPaused
+        progress.hasEnded = capture.hasEnded
         progress.pictures = capture.hub.format(of: .video) == nil ? nil : status.pictures
         progress.soundPackets = capture.hub.format(of: .audio) == nil ? nil : status.soundPackets
         // The connection counts the capture's losses, too, once they are sent.

@@ -8,6 +8,8 @@ package struct AgentProgress: Hashable, Sendable {
     package var uplink: UplinkStatus
     /// The capture was stopped by a command.
     package var isPaused = false
+    /// The capture has ended; the rest is being sent.
+    package var hasEnded = false
     /// Captured since the start; nil: none are captured.
     package var pictures: UInt64?
     package var soundPackets: UInt64?
@@ -82,6 +84,7 @@ package struct ProgressWatch: Sendable {
     }
 
     private func captureText(_ progress: AgentProgress, now: Int64) -> String {
+        if progress.hasEnded { return "\(progress.source): capture ended" }
         if progress.isPaused { return "\(progress.source): capture stopped by a command" }
         guard let latest, now - latest.nanoseconds >= Self.shortestNanoseconds else {
             return "recording \(progress.source)"

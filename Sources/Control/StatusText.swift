@@ -10,7 +10,14 @@ enum StatusText {
             throw Failure("unexpected answer from the agent: use the same version of all programs")
         }
         if json { return try JSONText.print(CaptureStatusDocument(status, of: source)) }
-        if let line = absence(status, of: source) { return print(line) }
+        if let line = absence(status, of: source) {
+            print(line)
+            // The rest of a capture that has ended.
+            if status.keptBytes > 0 {
+                print("  \(ByteCount(Int64(clamping: status.keptBytes))) kept on the box")
+            }
+            return
+        }
         let state = state(status)
         let link = status.isConnected ? "connected" : "not connected"
         print(

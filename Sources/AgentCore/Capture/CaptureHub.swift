@@ -58,6 +58,9 @@ final class CaptureHub: Sendable {
     /// Whether all pipelines must end.
     var isStopping: Bool { isStoppingAll.load(ordering: .relaxed) }
 
+    /// Whether the sink has been notified of the end.
+    var hasEnded: Bool { state.withLock { $0.hasEnded } }
+
     // MARK: Output of pipelines
 
     /// - Parameter isShared: whether a preview gets the encoded picture, because there is no raw one.

@@ -109,7 +109,7 @@ extension CaptureSession {
 
     private func exchange(for change: CaptureChange) throws(CaptureError) -> Exchange {
         let present = state.withLock { $0 }
-        guard present.hasStarted, !hub.isStopping else {
+        guard present.hasStarted, !hub.isStopping, !hub.hasEnded else {
             throw .settings("the capture is stopping")
         }
         var settings = try present.settings.changed(by: change)

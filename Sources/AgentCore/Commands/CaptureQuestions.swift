@@ -12,11 +12,18 @@ extension CaptureSession {
     /// Whether a command has stopped the capture.
     package var isPaused: Bool { state.withLock { $0.isPaused } }
 
+    /// Whether the capture has come to its end.
+    var hasEnded: Bool { hub.hasEnded }
+
+    /// The current settings.
+    var settings: CaptureSettings { state.withLock { $0.settings } }
+
     /// Settings and state.
     func status() -> CaptureStatus {
         let state = state.withLock { $0 }
         var status = CaptureStatus()
-        status.isCapturing = !state.isPaused
+        let hasEnded = hub.hasEnded
+        status.isCapturing = !state.isPaused && !hasEnded
         status.video = state.settings.video.summary
         status.audio = state.settings.audio.summary
         status.descriptions = descriptions
@@ -36,7 +43,9 @@ extension CaptureSession {
         status.pictures = counts.pictures
         status.soundPackets = counts.soundPackets
         status.lostSamples = counts.lostSamples
-        if let trouble = Self.trouble(of: state) {
+        if hasEnded {
+            status.trouble = "the capture has ended; the agent sends the remaining samples"
+        } else if let trouble = Self.trouble(of: state) {
             let now = hub.clock.nowNanoseconds
             status.trouble = trouble.text(now: now)
             status.retrySeconds = trouble.retrySeconds(now: now)

@@ -205,6 +205,35 @@ import Wire
         #expect(result.losses.allSatisfy { $0.text == "stopped by a command" })
     }
 
+    @Test func `a capture that has ended is not reported as capturing, and cannot be changed`()
+        throws
+    {
+        let sink = CollectingSink()
+        var settings = settings()
+        settings.duration = .milliseconds(200)
+        let session = CaptureSession(settings: settings, sink: sink)
+        try session.start()
+        _ = sink.wait()
+        let status = session.status()
+        #expect(!status.isCapturing && !session.isPaused)
+        #expect(status.trouble.hasPrefix("the capture has ended"))
+        #expect(throws: ChangeError.refused("the capture is stopping")) {
+            try session.apply(change { $0.videoBitrate = 1_000_000 })
+        }
+    }
+
+    @Test func `a bitrate beyond the limits of the options is refused`() throws {
+        for bitrate: UInt64 in [1, 999, 1_000_000_001, .max] {
+            #expect(throws: CaptureError.self, "\(bitrate)") {
+                try settings().changed(by: change { $0.videoBitrate = bitrate })
+            }
+        }
+        for bitrate: UInt64 in [1_000, 1_000_000_000] {
+            let changed = try settings().changed(by: change { $0.videoBitrate = bitrate })
+            #expect(changed.videoBitrate == Int(bitrate))
+        }
+    }
+
     @Test func `a snapshot is the next picture`() throws {
         _ = try run(settings()) { session, sink in
             let (description, jpeg) = try session.snapshot(maximumBytes: 1 << 20)
