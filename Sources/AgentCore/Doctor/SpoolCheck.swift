@@ -23,6 +23,12 @@ enum SpoolCheck {
                 "cannot write the spool \(spool.path): \(directory): \(reason); make it writable, or choose "
                     + "another --spool")
         }
+        if let reason = makingFlaw(below: directory, for: spool.path) {
+            return Diagnosis(
+                "spool", .problem,
+                "cannot make the spool \(spool.path): a directory in \(directory): \(reason); choose another --spool"
+            )
+        }
         var space = statvfs()
         guard statvfs(directory, &space) == 0 else {
             let reason = systemMessage(errno)
@@ -37,6 +43,16 @@ enum SpoolCheck {
                     + "or choose another --spool")
         }
         return Diagnosis("spool", .ok, "\(room), for at most \(byteText(spool.limitBytes))")
+    }
+
+    /// Why a missing directory cannot be made; nil if it can, or if it exists. Not every directory that permits writing accepts
+    /// directories, such as those of the kernel.
+    private static func makingFlaw(below directory: String, for path: String) -> String? {
+        guard directory != path else { return nil }
+        var template = Array("\(directory)/.tributary-doctor-XXXXXX".utf8CString)
+        guard mkdtemp(&template) != nil else { return systemMessage(errno) }
+        rmdir(template)
+        return nil
     }
 
     /// Bitrates vary, and a spool deletes whole files.
