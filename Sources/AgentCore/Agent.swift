@@ -28,14 +28,17 @@ package final class Agent: Sendable {
     private let isCapturing = Atomic(false)
 
     /// Nothing is opened yet.
-    /// - Parameter shared: see ``CaptureSession``.
+    /// - Parameters:
+    ///   - shared: see ``CaptureSession``.
+    ///   - keySources: see ``Uplink``.
     package init(
         capture settings: CaptureSettings, uplink uplinkSettings: UplinkSettings, logger: Logger,
-        shared: SharedPictures? = nil
+        shared: SharedPictures? = nil, keySources: @escaping @Sendable () -> [String] = { [] }
     ) throws(UplinkError) {
         self.logger = logger
         self.settings = uplinkSettings
-        let uplink = try Uplink(settings: uplinkSettings, logger: logger)
+        let uplink = try Uplink(
+            settings: uplinkSettings, keySources: keySources, logger: logger)
         self.uplink = uplink
         sink = UplinkSink(uplink: uplink, logger: logger)
         capture = CaptureSession(settings: settings, sink: sink, shared: shared)
@@ -106,10 +109,24 @@ package final class Agent: Sendable {
     /// Stops the capture. Recorded data is sent within the linger of the settings.
     package func stop() { abandon(after: settings.linger) }
 
+    /// Stops the capture. Recorded data is sent without a time limit, until ``stop()`` or ``abandon(after:)``.
+    func retire() {
+        uplink.sendEverything()
+        capture.stop()
+    }
+
+    /// Stops the capture, and ends without a Goodbye, so that the next agent of the source continues it and sends what is in the
+    /// spool. Records in memory only are sent within the linger of the settings.
+    func handOver() {
+        uplink.abandon(after: settings.linger)
+        sink.handOver()
+        capture.stop()
+    }
+
     /// Stops sending after a delay: ``run()`` then returns with the amount that is not persisted.
     package func abandon(after delay: Duration = .zero) {
-        capture.stop()
         uplink.abandon(after: delay)
+        capture.stop()
     }
 
     /// For a progress line.
@@ -134,11 +151,36 @@ package final class Agent: Sendable {
         return progress
     }
 
-    /// Executes a command of this process; `answer` is called when it succeeded or failed.
-    package func change(
-        _ change: CaptureChange, answer: @escaping @Sendable (CommandReply) -> Void
-    ) {
-        desk.submit(.change(change), from: "the configuration") { reply, _ in answer(reply) }
+    /// The settings of the capture, which commands may have changed.
+    package var latestSettings: CaptureSettings { capture.settings }
+
+    /// These settings; nil if the capture does not run.
+    var runningSettings: CaptureSettings? {
+        isCapturing.load(ordering: .acquiring) && !capture.hasEnded ? capture.settings : nil
+    }
+
+    /// Maximum wait for a change: opening a network camera takes seconds.
+    private static let changeMilliseconds = 30_000
+
+    /// Executes a change by the configuration, and waits until it succeeded or failed.
+    /// - Returns: the reason of a failure, in one line.
+    package func change(_ change: CaptureChange) -> String? { Self.flaw(in: begin(change)) }
+
+    /// Starts a change by the configuration.
+    func begin(_ change: CaptureChange) -> CancellableCall<CommandReply> {
+        let answer = CancellableCall<CommandReply>()
+        desk.submit(.change(change), from: "the configuration") { reply, _ in answer.give(reply) }
+        return answer
+    }
+
+    /// Waits for the result of a change.
+    /// - Returns: the reason of a failure, in one line.
+    static func flaw(in answer: CancellableCall<CommandReply>) -> String? {
+        guard let reply = answer.wait(milliseconds: changeMilliseconds) else {
+            return "it takes longer than \(changeMilliseconds / 1_000) s"
+        }
+        guard case .failure(_, let text) = reply else { return nil }
+        return text
     }
 }
 
@@ -148,8 +190,13 @@ private final class UplinkSink: CaptureSink {
     private let logger: Logger
     private let clock = MonotonicClock()
     private let budget = Mutex(CaptureLogBudget())
-    private let ending = Mutex<CaptureEnd?>(nil)
+    private let ending = Mutex(Ending())
     private let note = Mutex<String?>(nil)
+
+    private struct Ending {
+        var end: CaptureEnd?
+        var isHandedOver = false
+    }
 
     init(uplink: Uplink, logger: Logger) {
         self.uplink = uplink
@@ -157,7 +204,16 @@ private final class UplinkSink: CaptureSink {
     }
 
     /// The end of the capture, after it.
-    var end: CaptureEnd? { ending.withLock { $0 } }
+    var end: CaptureEnd? { ending.withLock { $0.end } }
+
+    /// Another agent continues the source: there is no Goodbye.
+    func handOver() {
+        let hasEnded = ending.withLock { ending in
+            ending.isHandedOver = true
+            return ending.end != nil
+        }
+        if hasEnded { uplink.handOver() }
+    }
 
     func formats(_ formats: [TrackFormat]) { uplink.begin(formats: formats) }
 
@@ -206,16 +262,26 @@ private final class UplinkSink: CaptureSink {
 
     func ended(_ end: CaptureEnd) {
         if let summary = budget.withLock({ $0.takeRest() }) { logger.warning("\(summary)") }
-        ending.withLock { $0 = end }
+        let isHandedOver = ending.withLock { ending in
+            ending.end = end
+            return ending.isHandedOver
+        }
         switch end {
+        case .finished(let reason) where isHandedOver:
+            logger.info("capture ended (\(reason)); it starts again")
         case .finished(let reason):
+            let limit =
+                uplink.settings.spool == nil && !uplink.isStopping
+                ? " (--linger does not apply without a spool)" : ""
             logger.info(
-                "capture ended (\(reason)); waiting until the collector has everything on disk")
+                "capture ended (\(reason)); waiting until the collector has everything on disk\(limit)"
+            )
             uplink.finish(reason)
         case .failed(let line):
             logger.error("capture ended early: \(line)")
-            uplink.finish("failed: \(line)")
+            if !isHandedOver { uplink.finish("failed: \(line)") }
         }
+        if isHandedOver { uplink.handOver() }
     }
 
     /// Logs a line, or counts it.

@@ -9,6 +9,8 @@ import Synchronization
 package final class DirectoryStorage: SpoolStorage {
     /// File of the lock. If the process ends without ``close()``, the kernel releases the lock.
     private static let lockName = "lock"
+    /// Maximum time for which ``isInUse(_:)`` has the lock.
+    private static let lookTime = Duration.milliseconds(100)
 
     package var path: String { reading.path }
     private let reading: DirectoryReading
@@ -28,11 +30,26 @@ package final class DirectoryStorage: SpoolStorage {
             throw .system(operation: "write into", path: path, errno: errno)
         }
         let taken: FileLock?
-        do throws(FileError) { taken = try FileLock.take(descriptor, path: lockPath) } catch {
+        do throws(FileError) {
+            taken = try FileLock.take(descriptor, path: lockPath, timeout: Self.lookTime)
+        } catch {
             throw SpoolError(error)
         }
         guard let taken else { throw .inUse(path: path) }
         lock = Mutex(taken)
+    }
+
+    /// Whether a storage has the lock of a directory. It may begin or end to have it at any time.
+    package static func isInUse(_ path: String) -> Bool {
+        let lockPath = "\(path)/\(lockName)"
+        let descriptor = CLinux_open(lockPath, O_RDONLY | O_CLOEXEC, 0)
+        guard descriptor >= 0 else { return errno != ENOENT }
+        do throws(FileError) {
+            // Released at once; a storage that is being opened waits for that.
+            return try FileLock.take(descriptor, .shared, path: lockPath) == nil
+        } catch {
+            return true
+        }
     }
 
     /// Releases the lock. Writing afterwards is an error of the caller: the files may belong to another process.

@@ -140,13 +140,15 @@ package enum Program {
 
     /// This process's options for each group of its configuration file as it is now; empty if the file has none.
     ///
+    /// - Parameter arguments: the arguments after the command's name.
     /// - Throws: ``UsageError`` with one line, when they are invalid.
     package static func groups<Command: GroupingCommand>(
-        of command: Command.Type
+        of command: Command.Type,
+        _ arguments: [String] = Array(CommandLine.arguments.dropFirst())
     ) throws(UsageError) -> [(command: Command, options: MergedOptions)] {
         let groups: [MergedOptions]
         do throws(ConfigurationError) {
-            groups = try currentOptions(of: command).groups
+            groups = try currentOptions(of: command, arguments).groups
         } catch {
             throw UsageError("\(error)")
         }

@@ -6,18 +6,21 @@ package enum HandshakeAdvice {
     /// - Parameters:
     ///   - endpoint: the collector's endpoint.
     ///   - name: the name under which the key would be authorised.
+    ///   - sources: the sources that it would be authorised for; empty: the one of its name.
     ///   - watches: whether the connection receives the feed instead of sending.
     ///   - security: the connection's security.
     package static func line(
-        _ failure: HandshakeFailure, endpoint: String, name: String, watches: Bool = false,
-        security: SocketSecurity
+        _ failure: HandshakeFailure, endpoint: String, name: String, sources: [String] = [],
+        watches: Bool = false, security: SocketSecurity
     ) -> String {
         let collector = "the collector at \(endpoint)"
         switch (failure, security) {
         case (.refused, .client(let key, _)):
+            let command = KeyHolder(name: name, sources: sources)
+                .command(for: key.publicKey, watches: watches)
             return
                 "\(collector) does not admit this \(watches ? "viewer" : "box")'s key (it is unknown there, or revoked): run on the "
-                + "server 'tributary keys authorize \(name) \(key.publicKey.text)\(watches ? " --watch" : "")'"
+                + "server '\(command)'"
         case (.securityMismatch, .client):
             return
                 "\(collector) uses no keys: start it without --insecure, or add --insecure here on a trusted "

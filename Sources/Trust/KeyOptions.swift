@@ -51,23 +51,40 @@ package struct KeyOptions: ParsableArguments {
     }
 
     /// The security of the connections to each of several collectors: with one key for all of them, or one for each.
+    /// - Parameter holder: the one under whose name the key would be authorised.
     package func securities(
-        for endpoints: [String], source: String, logger: Logger
+        for endpoints: [String], holder: KeyHolder, logger: Logger
     ) throws -> [String: SocketSecurity] {
+        var securities: [String: SocketSecurity] = [:]
+        for (endpoint, own) in try each(of: endpoints) {
+            securities[endpoint] = try own.security(
+                for: endpoint, holder: holder, watches: false, logger: logger)
+        }
+        return securities
+    }
+
+    /// Checks the options for these collectors without creating a key.
+    package func check(for endpoints: [String]) throws {
+        for (endpoint, own) in try each(of: endpoints) {
+            try Self.resolve { () throws(TrustError) in
+                try LinkSecurity.checkAgent(own.request(for: endpoint))
+            }
+        }
+    }
+
+    /// The options for each collector.
+    private func each(of endpoints: [String]) throws -> [(endpoint: String, options: KeyOptions)] {
         let keys = Self.keys(collectorKey)
         guard keys.count <= 1 || keys.count == endpoints.count else {
             throw UsageError(
                 "--collector-key has \(keys.count) keys and --collector \(endpoints.count) collectors: give one key for all "
                     + "of them, or one for each")
         }
-        var securities: [String: SocketSecurity] = [:]
-        for (index, endpoint) in endpoints.enumerated() {
+        return endpoints.enumerated().map { index, endpoint in
             var own = self
             own.collectorKey = keys.count > 1 ? keys[index] : keys.first
-            securities[endpoint] = try own.security(
-                for: endpoint, source: source, logger: logger)
+            return (endpoint, own)
         }
-        return securities
     }
 
     /// The security of a connection. Creates the box's key if it is missing, and logs how to authorise it.
@@ -77,23 +94,37 @@ package struct KeyOptions: ParsableArguments {
     package func security(
         for endpoint: String, source: String, watches: Bool = false, logger: Logger
     ) throws -> SocketSecurity {
-        let chosen = try choose(for: endpoint)
+        try security(
+            for: endpoint, holder: KeyHolder(name: source), watches: watches, logger: logger)
+    }
+
+    private func security(
+        for endpoint: String, holder: KeyHolder, watches: Bool, logger: Logger
+    ) throws -> SocketSecurity {
+        let chosen = try Self.resolve { () throws(TrustError) in
+            try LinkSecurity.ofAgent(request(for: endpoint))
+        }
         guard let chosen else { return .plain }
-        let own = chosen.key.publicKey.text
         if chosen.isNewKey {
+            let command = holder.command(for: chosen.key.publicKey, watches: watches)
             logger.notice("generated a key for this box: \(chosen.directory.ownKeyPath)")
-            let right = watches ? " --watch" : ""
-            logger.notice("run on the server: tributary keys authorize \(source) \(own)\(right)")
+            logger.notice("run on the server: \(command)")
         }
         return .client(chosen.key, server: chosen.collectorKey)
     }
 
-    private func choose(for endpoint: String) throws -> LinkSecurity.Agent? {
+    private func request(for endpoint: String) -> LinkSecurity.Request {
+        LinkSecurity.Request(
+            endpoint: endpoint, isLocal: Endpoint.isLocal(endpoint), isInsecure: insecure,
+            directory: keys, collectorKey: collectorKey)
+    }
+
+    /// Reports errors of options as wrong usage, and others as failures.
+    package static func resolve<Result>(
+        _ body: () throws(TrustError) -> Result
+    ) throws -> Result {
         do throws(TrustError) {
-            return try LinkSecurity.ofAgent(
-                LinkSecurity.Request(
-                    endpoint: endpoint, isLocal: Endpoint.isLocal(endpoint), isInsecure: insecure,
-                    directory: keys, collectorKey: collectorKey))
+            return try body()
         } catch {
             switch error {
             case .noCollectorKey, .notAPublicKey, .isASecretKey: throw UsageError("\(error)")

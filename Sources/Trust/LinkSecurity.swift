@@ -68,19 +68,34 @@ package enum LinkSecurity {
     /// has to authorise it before it can be used.
     package static func ofAgent(_ request: Request) throws(TrustError) -> Agent? {
         guard request.wantsKeys else { return nil }
+        let (directory, collectorKey) = try collector(of: request)
+        let own = try ownKey(of: directory)
+        return Agent(
+            directory: directory, key: own.key, isNewKey: own.isNew, collectorKey: collectorKey)
+    }
+
+    /// Checks that an agent can connect with these options, except that the box's own key may still be missing. Creates nothing.
+    package static func checkAgent(_ request: Request) throws(TrustError) {
+        guard request.wantsKeys else { return }
+        let (directory, _) = try collector(of: request)
+        _ = try directory.ownKey()
+    }
+
+    /// The key directory, and the key of the collector.
+    private static func collector(
+        of request: Request
+    ) throws(TrustError) -> (directory: KeyDirectory, key: PublicKey) {
         let directory = try request.keyDirectory()
-        let collectorKey =
+        let key =
             if let text = request.collectorKey {
                 try PublicKey(text: text)
             } else {
                 try directory.collectorKey()
             }
-        guard let collectorKey else {
+        guard let key else {
             throw .noCollectorKey(endpoint: request.endpoint, directory: directory.path)
         }
-        let own = try ownKey(of: directory)
-        return Agent(
-            directory: directory, key: own.key, isNewKey: own.isNew, collectorKey: collectorKey)
+        return (directory, key)
     }
 
     /// This machine's own key; created if there is none.

@@ -36,7 +36,8 @@ struct AgentCommand: ParsableCommand {
 
             Every option can be set in the environment (--video-bitrate is TRIBUTARY_VIDEO_BITRATE) and in a file \
             (--config). Stop with Ctrl-C or SIGTERM: captured samples are sent first, for at most --linger; a second \
-            Ctrl-C does not wait. SIGHUP reloads the file: source, size, frame rate and bitrate change without a restart.
+            Ctrl-C does not wait. SIGHUP reloads the file: video, audio, size, frame rate, bitrate, crop, rotation and \
+            mirroring change without a restart.
 
             Exit status: 0 when the collector has everything on disk, 1 when the work failed or samples are left, 64 for wrong usage, 77 when \
             samples are left because the collector does not admit this box's key.
@@ -78,12 +79,12 @@ struct AgentCommand: ParsableCommand {
         let logger = service.logger
         do {
             if configuration.checks {
-                try captureSettings().check()
-                _ = try keeping.spool(source: name)
+                try check()
                 print("the options are valid")
                 return
             }
             let plan = try plans(logger)[0]
+            for line in keeping.unclaimed(except: [name]) { logger.warning("\(line)") }
             let agent = try Agent(capture: plan.capture, uplink: plan.uplink, logger: logger)
             let signals = StopSignals { count in
                 if count > 1 { return agent.abandon() }
@@ -134,33 +135,43 @@ struct AgentCommand: ParsableCommand {
         return settings
     }
 
+    /// Checks the options as far as possible without opening or creating anything.
+    func check() throws {
+        try captureSettings().check()
+        _ = try keeping.spool(source: link.name)
+        try keys.check(for: UplinkSettings.collectors(link.collector))
+    }
+
     /// Resolves the options into a plan for the source, and one for its preview. Creates the box's key if it is missing.
-    func plans(_ logger: Logger) throws -> [AgentPlan] {
+    /// - Parameter keySources: the sources that the key has to be authorised for, without previews; empty: this one.
+    func plans(_ logger: Logger, keySources: [String] = []) throws -> [AgentPlan] {
         var settings = try captureSettings()
         let preview = settings.ownPreview
         // Another preview does not restart the source.
         settings.preview = nil
-        var plans = [AgentPlan(capture: settings, uplink: try uplink(link.name, logger))]
+        let holder = KeyHolder(
+            of: keySources, source: link.name, box: SourceNames.ofThisMachine())
+        var plans = [AgentPlan(capture: settings, uplink: try uplink(link.name, holder, logger))]
         if let preview {
             plans.append(
-                AgentPlan(capture: preview, uplink: try uplink(preview.sourceName, logger)))
+                AgentPlan(
+                    capture: preview, uplink: try uplink(preview.sourceName, holder, logger)))
         }
         return plans
     }
 
-    private func uplink(_ name: String, _ logger: Logger) throws -> UplinkSettings {
+    private func uplink(
+        _ name: String, _ holder: KeyHolder, _ logger: Logger
+    ) throws -> UplinkSettings {
         var uplink = UplinkSettings(
             endpoint: link.collectors, sourceName: name, agentName: SourceNames.ofThisMachine(),
             software: Version.software("tributary-agent"), batch: link.batch.length,
             memoryLimitBytes: Int(keeping.memoryLimit.bytes),
             spool: try keeping.spool(source: name))
         uplink.linger = keeping.linger.duration
-        let socket = link.controlSocket
-        uplink.controlPath = ControlSocket.path(
-            name == link.name || socket == "none" ? socket : socket.map(SourcePreviews.name),
-            spool: keeping.spool, source: name)
+        uplink.controlPath = link.socketPath(of: name, spool: keeping.spool)
         uplink.otherSecurities = try keys.securities(
-            for: uplink.collectors, source: name, logger: logger)
+            for: uplink.collectors, holder: holder, logger: logger)
         return uplink
     }
 

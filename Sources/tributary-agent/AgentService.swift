@@ -20,7 +20,7 @@ final class AgentService: Sendable {
         var isReady = false
         var status = ""
         var watch = ProgressWatch()
-        /// The last read options.
+        /// The options of the start, and those that need no restart as they were last read.
         var options: [String: String]?
     }
 
@@ -89,56 +89,43 @@ final class AgentService: Sendable {
         defer { manager.ready() }
         do throws(UsageError) {
             let (command, options) = try Program.reread(AgentCommand.self)
+            guard options.groups.isEmpty else {
+                throw UsageError("it now has a list of cameras; restart the agent")
+            }
+            let change = try Self.change(of: agent, to: command)
             let changed = state.withLock { state in
-                defer { state.options = options.values }
-                return ReloadedOptions(from: state.options ?? [:], to: options.values)
+                let old = state.options ?? [:]
+                state.options = ReloadedOptions.inForce(
+                    from: old, to: options.values, changeable: ["verbose"])
+                return ReloadedOptions(
+                    from: old, to: options.values,
+                    inForce: (CaptureChange.options, change.changedOptions))
             }
             threshold.set(verbose: command.log.verbose)
             let line = changed.line(changeable: Self.changeable, verb: "changes now")
             logger.notice("\(line)")
-            let change = try Self.change(changed.changed, command)
-            if !change.isEmpty { apply(change, to: agent) }
+            guard !change.isEmpty else { return }
+            if let flaw = agent.change(change) {
+                logger.error("the capture was not changed: \(flaw)")
+            }
         } catch {
             logger.error("the configuration was not changed: \(error)")
         }
     }
 
-    private func apply(_ change: CaptureChange, to agent: Agent) {
-        agent.change(change) { [logger] reply in
-            guard case .failure(_, let text) = reply else { return }
-            logger.error("the capture was not changed: \(text)")
-        }
-    }
+    /// Options that need no restart: those of the capture, and the log's.
+    private static let changeable = CaptureChange.options.union(["verbose"])
 
-    /// Options that need no restart: those of ``change(_:_:)``, and the log's.
-    private static let changeable: Set<String> = [
-        "video", "audio", "size", "fps", "video-bitrate", "verbose",
-    ]
-
-    /// Converts changed options to changes of a running capture.
-    static func change(
-        _ changed: [String], _ command: AgentCommand
+    /// The change after which the capture has the options of a configuration, whatever commands have changed since the start.
+    private static func change(
+        of agent: Agent, to command: AgentCommand
     ) throws(UsageError) -> CaptureChange {
-        var settings = CaptureSettings(sourceName: command.link.name)
         do {
-            try command.capture.apply(to: &settings)
-            try command.encoding.apply(to: &settings)
+            return agent.latestSettings.change(to: try command.captureSettings())
         } catch let error as UsageError {
             throw error
         } catch {
             throw UsageError("\(error)")
         }
-        var change = CaptureChange()
-        for name in changed {
-            switch name {
-            case "video": change.video = settings.video.argument
-            case "audio": change.audio = settings.audio.argument
-            case "size": change.size = settings.size.map { .this($0) } ?? .own
-            case "fps": change.frameRate = settings.frameRate.map { .this($0) } ?? .own
-            case "video-bitrate": change.videoBitrate = UInt64(clamping: settings.videoBitrate)
-            default: break
-            }
-        }
-        return change
     }
 }

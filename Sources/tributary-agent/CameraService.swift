@@ -45,19 +45,50 @@ final class CameraService: Sendable {
             let single = try Program.reread(AgentCommand.self).command
             return single.capture.preview == nil ? nil : [single]
         }
+        try check(
+            commands.map {
+                Element(link: $0.link, spool: $0.keeping.spool, preview: $0.capture.preview)
+            })
+        return commands
+    }
+
+    /// The parts of an element of the list that have to differ from those of others.
+    struct Element {
+        var link: LinkOptions
+        /// The value of `--spool`.
+        var spool: String?
+        /// The value of `--preview`.
+        var preview: String?
+
+        /// The source and its preview.
+        var names: [String] {
+            link.source.map { [$0] + (preview == nil ? [] : [SourcePreviews.name(of: $0)]) } ?? []
+        }
+    }
+
+    /// Checks that each element has a name, and that names and control sockets are unique.
+    static func check(_ elements: [Element]) throws(UsageError) {
         var names: Set<String> = []
-        for (index, command) in commands.enumerated() {
-            guard let name = command.link.source else {
+        var sockets: [String: String] = [:]
+        for (index, element) in elements.enumerated() {
+            guard element.link.source != nil else {
                 throw UsageError(
                     "element \(index + 1) of 'cameras' has no 'source': give it a name")
             }
-            let own =
-                [name] + (command.capture.preview == nil ? [] : [SourcePreviews.name(of: name)])
-            for name in own where !names.insert(name).inserted {
-                throw UsageError("two of the cameras have the name '\(name)': rename one")
+            for name in element.names {
+                guard names.insert(name).inserted else {
+                    throw UsageError("two of the cameras have the name '\(name)': rename one")
+                }
+                guard let path = element.link.socketPath(of: name, spool: element.spool) else {
+                    continue
+                }
+                if let other = sockets.updateValue(name, forKey: path) {
+                    throw UsageError(
+                        "\(other) and \(name) have the same control-socket \(path): leave it out, or give each camera "
+                            + "its own")
+                }
             }
         }
-        return commands
     }
 
     /// Records until all sources have ended, or a signal stops them.
@@ -68,6 +99,10 @@ final class CameraService: Sendable {
             print(
                 count == 1 ? "the options are valid" : "the options of \(count) cameras are valid")
             return
+        }
+        if let first = commands.first {
+            let sources = plans.map(\.source)
+            for line in first.keeping.unclaimed(except: sources) { logger.warning("\(line)") }
         }
         let group = AgentGroup(plans) { [console, threshold] source in
             Self.logger("agent", source, console, threshold)
@@ -87,16 +122,33 @@ final class CameraService: Sendable {
             withExtendedLifetime((signals, reloading)) {}
         }
         group.wait()
-        // A service sends it at its next start.
-        if let line = group.leftovers.first, !manager.isThere { throw Failure(line) }
+        if let failure = failure(group.leftovers) { throw failure }
+    }
+
+    /// The failure of an end with unsent samples; nil without any. A service sends samples in the spool at its next start.
+    private func failure(_ leftovers: [AgentGroup.Leftover]) -> Failure? {
+        let serious = leftovers.filter { !$0.isKept || !manager.isThere }
+        // Lost samples first, then those that need an administrator.
+        let first =
+            serious.first { !$0.isKept } ?? serious.first { $0.isRefused } ?? serious.first
+        return first.map {
+            Failure(
+                "\($0.source): \($0.text)",
+                exitStatus: $0.isRefused ? ExitStatus.refused : ExitStatus.failure)
+        }
     }
 
     /// Plans of all sources and previews; none if the options are only checked.
     private func plans(_ commands: [AgentCommand]) throws -> [AgentPlan] {
-        try commands.flatMap { command -> [AgentPlan] in
+        let sources = commands.map(\.link.name)
+        let previews = SourcePreviews(sources)
+        let holders = sources.filter { !previews.isPreview($0) }
+        return try commands.flatMap { command -> [AgentPlan] in
             do {
-                try command.captureSettings().check()
-                return checksOnly ? [] : try command.plans(logger)
+                try command.check()
+                return checksOnly ? [] : try command.plans(logger, keySources: holders)
+            } catch let failure as Failure {
+                throw failure
             } catch {
                 throw UsageError("camera \(command.link.name): \(error)")
             }
@@ -141,8 +193,8 @@ final class CameraService: Sendable {
         var worst: String?
         let members = group.progress
         let previews = SourcePreviews(members.map(\.source))
-        let cameras = members.count { !previews.isPreview($0.source) }
-        for member in members {
+        let cameras = members.count { !$0.isRemoved && !previews.isPreview($0.source) }
+        for member in members where !member.isRemoved || member.progress != nil {
             guard let progress = member.progress else {
                 worst = worst ?? "\(member.source): \(member.trouble ?? "starting")"
                 continue
@@ -152,7 +204,7 @@ final class CameraService: Sendable {
             }
             if finding.stalled != nil { stalled += 1 }
             if finding.stalled == nil, finding.line.hasPrefix("recording ") {
-                if !previews.isPreview(member.source) { recording += 1 }
+                if !member.isRemoved, !previews.isPreview(member.source) { recording += 1 }
             } else {
                 worst = worst ?? finding.line
             }

@@ -31,7 +31,8 @@ struct KeepingOptions: ParsableArguments {
         help: """
             How long to continue sending after Ctrl-C or SIGTERM, and how long to wait after the end of the source for an \
             unreachable collector, or for the collector's store (--release stored there). Samples not sent or not released by \
-            then stay in the spool.
+            then stay in the spool. With --spool none, the wait after the end of the source has no limit, because the samples \
+            would be lost.
             """)
     var linger = TimeSpan(nanoseconds: UplinkSettings.defaultLinger.nanoseconds)
 
@@ -57,6 +58,12 @@ struct KeepingOptions: ParsableArguments {
         }
         return SpoolSettings(
             path: "\(directory)/\(source)", limitBytes: Int(spoolLimit.bytes))
+    }
+
+    /// One line for each spool here with records of another source that no agent sends.
+    func unclaimed(except sources: [String]) -> [String] {
+        guard let directory = Self.directory(spool) else { return [] }
+        return UnclaimedSpool.all(in: directory, except: sources).map(\.line)
     }
 
     /// State directory of system services.

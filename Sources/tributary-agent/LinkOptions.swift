@@ -1,6 +1,7 @@
 import AgentCore
 import ArgumentParser
 import CollectorClient
+import Media
 import Terminal
 import Wire
 
@@ -46,9 +47,29 @@ struct LinkOptions: ParsableArguments {
     /// The source's name, given or default.
     var name: String { source ?? SourceNames.ofThisMachine() }
 
+    /// The path of the control socket of this source, or of its preview; nil: none.
+    /// - Parameter spool: the value of `--spool`.
+    func socketPath(of name: String, spool: String?) -> String? {
+        let option =
+            name == self.name || controlSocket == "none"
+            ? controlSocket : controlSocket.map(SourcePreviews.name)
+        return ControlSocket.path(option, spool: spool, source: name)
+    }
+
     func validate() throws {
-        for endpoint in UplinkSettings.collectors(collector) {
-            if let flaw = Endpoint.flaw(endpoint) { throw ValidationError("--collector: \(flaw)") }
+        var known: Set<Substring> = []
+        for part in collector.split(separator: ",", omittingEmptySubsequences: false) {
+            let endpoint = part.drop { $0 == " " }
+            guard !endpoint.isEmpty else {
+                throw ValidationError(
+                    "--collector '\(collector.prefix(200))' has an empty endpoint: remove a comma")
+            }
+            if let flaw = Endpoint.flaw(String(endpoint)) {
+                throw ValidationError("--collector: \(flaw)")
+            }
+            guard known.insert(endpoint).inserted else {
+                throw ValidationError("--collector has \(endpoint) twice: remove one")
+            }
         }
         if let source, !SourceName.isValid(source) {
             throw ValidationError(

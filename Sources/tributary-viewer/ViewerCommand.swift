@@ -277,7 +277,11 @@ struct ViewerCommand: RepeatingCommand {
         settings.users = users
         settings.feed = feed
         // Checking the options creates no key.
-        if let feed, !configuration.checks {
+        if let feed, configuration.checks {
+            try KeyOptions.resolve { () throws(TrustError) in
+                try LinkSecurity.checkAgent(keyRequest(for: feed))
+            }
+        } else if let feed {
             settings.feedSecurity = try security(for: feed, logger)
         }
         settings.exports = exports
@@ -447,22 +451,19 @@ struct ViewerCommand: RepeatingCommand {
 
     /// The connection to the feed; creates this machine's key if it is missing, and logs the command for it.
     private func security(for feed: String, _ logger: Logger) throws -> SocketSecurity {
-        let isNamed = keys != nil || collectorKey != nil
-        let chosen: LinkSecurity.Agent?
-        do throws(TrustError) {
-            chosen = try LinkSecurity.ofAgent(
-                LinkSecurity.Request(
-                    endpoint: feed, isLocal: Endpoint.isLocal(feed),
-                    isInsecure: insecure && !isNamed, directory: keys, collectorKey: collectorKey))
-        } catch {
-            switch error {
-            case .noCollectorKey, .notAPublicKey, .isASecretKey: throw UsageError("\(error)")
-            default: throw Failure("\(error)")
-            }
+        let chosen = try KeyOptions.resolve { () throws(TrustError) in
+            try LinkSecurity.ofAgent(keyRequest(for: feed))
         }
         guard let chosen else { return .plain }
         if chosen.isNewKey { Self.tell(chosen.key, of: chosen.directory, logger) }
         return .client(chosen.key, server: chosen.collectorKey)
+    }
+
+    private func keyRequest(for feed: String) -> LinkSecurity.Request {
+        let isNamed = keys != nil || collectorKey != nil
+        return LinkSecurity.Request(
+            endpoint: feed, isLocal: Endpoint.isLocal(feed), isInsecure: insecure && !isNamed,
+            directory: keys, collectorKey: collectorKey)
     }
 
     /// Serves requests until a stop; `end` ends waits for remote systems.

@@ -1,5 +1,7 @@
 import Foundation
+import Messaging
 import Testing
+import Trust
 
 extension EndToEnd {
     /// Options from files: the packaged ones, and changes while a collector runs.
@@ -72,8 +74,13 @@ extension EndToEnd {
                     default: "\(option): \(value)"
                     }
                 }.joined(separator: "\n").write(to: file, atomically: true, encoding: .utf8)
-                let outcome = try await stage.run(
-                    program, "--config", file.path, "--check-config")
+                // A feed of another machine requires it.
+                let key = try SecretKey.generate().publicKey.text
+                let outcome = try await stage.start(
+                    program,
+                    ["--config", file.path, "--check-config"]
+                        + (program == .viewer ? ["--collector-key", key] : [])
+                ).outcome()
                 #expect(outcome.status == 0, "\(outcome.complaints)")
                 #expect(outcome.output == "the options are valid\n")
             }

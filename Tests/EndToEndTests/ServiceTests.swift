@@ -146,8 +146,29 @@ extension EndToEnd {
                 try await agent.says("the configuration was not changed")
                 try write(
                     video: "file:/nowhere.mp4", "video-bitrate: 1M\nbatch: 200ms\nverbose: yes")
+                // A change that failed is tried again.
+                for times in 1...2 {
+                    agent.signal(SIGHUP)
+                    try await agent.says("the capture was not changed", times: times)
+                }
+                try await agent.says(
+                    "video changes now; batch will change at the next start", times: 2)
+                // A command's change counts, and an option that is as at the start is not reported.
+                try await stage.start(
+                    .agent,
+                    [
+                        "control", "set", "--video-bitrate", "2M", "--source", "stage", "--spool",
+                        stage.spool,
+                    ]
+                ).succeeds()
+                try write("video-bitrate: 2M\nverbose: yes")
                 agent.signal(SIGHUP)
-                try await agent.says("the capture was not changed")
+                try await agent.says("configuration reloaded: nothing has changed")
+                try write("video-bitrate: 2M\nverbose: yes\ncameras:\n  - source: door")
+                agent.signal(SIGHUP)
+                try await agent.says(
+                    "the configuration was not changed: it now has a list of cameras; restart the agent"
+                )
                 agent.signal(SIGTERM)
                 try await agent.succeeds()
                 try await collector.succeeds()

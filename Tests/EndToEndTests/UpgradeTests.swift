@@ -1,5 +1,7 @@
 import Foundation
+import Messaging
 import Testing
+import Trust
 
 extension EndToEnd {
     /// Files of earlier versions with the current programs. `Tests/Upgrade/make` creates the files.
@@ -104,10 +106,11 @@ extension EndToEnd {
         func `configuration and keys of earlier versions are valid`(version: String) async throws {
             try await Stage.with { stage in
                 let config = try leave("config", of: version, on: stage)
-                // On loopback, where no key is needed, and without a camera.
+                let key = try SecretKey.generate().publicKey.text
+                // On loopback, and without a camera. With --keys, an agent needs the collector's key.
                 for (program, name, more) in [
                     (Executable.collector, "collector", ["--listen", "tcp://127.0.0.1:5550"]),
-                    (.agent, "agent", ["--video", "test"]),
+                    (.agent, "agent", ["--video", "test", "--collector-key", key]),
                 ] {
                     let outcome = try await stage.start(
                         program, ["--config", "\(config)/\(name).yaml", "--check-config"] + more

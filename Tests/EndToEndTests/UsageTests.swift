@@ -47,6 +47,14 @@ extension EndToEnd {
                 "is not within"),
             Case(
                 .agent, "--video first --video-format yuyv2 --check-config", 64, "is not a format"),
+            Case(.agent, "--video test --encoder bogus --check-config", 64, "encoder \"bogus\""),
+            Case(
+                .agent, "--video test --collector tcp://a:1,,tcp://b:1 --check-config", 64,
+                "has an empty endpoint"),
+            Case(
+                .agent, "--video test --collector tcp://a:1,tcp://b:1,tcp://a:1 --check-config", 64,
+                "has tcp://a:1 twice"),
+            Case(.agent, "--video test --video-bitrate 2G", 64, "must be from 1k to 1G"),
             Case(.agent, "--video /dev/video99", 1, "no camera \"/dev/video99\""),
             Case(.agent, "--video /dev/null", 1, "/dev/null is not a camera"),
             Case(.agent, "--video test --video-format nv12", 64, "--video-format is for cameras"),
@@ -100,6 +108,12 @@ extension EndToEnd {
             Case(.collector, "--feed tcp://0.0.0.0:5560 --keys /nowhere", 64, "keys generate"),
             Case(
                 .agent, "--video test --collector tcp://10.0.0.1:1 --keys /nowhere", 64,
+                "--collector-key"),
+            Case(
+                .agent, "--video test --collector tcp://10.0.0.1:1 --keys /nowhere --check-config",
+                64, "--collector-key"),
+            Case(
+                .viewer, "--feed tcp://10.0.0.1:1 --keys /nowhere --check-config", 64,
                 "--collector-key"),
             Case(.agent, "--video test --collector-key abc", 64, "'abc' is not a valid public key"),
             Case(

@@ -310,6 +310,35 @@ struct `The security of a connection` {
         let told = try LinkSecurity.ofAgent(wish(isLocal: false, key: other.text))
         #expect(told?.collectorKey == other)
     }
+
+    @Test func `is checked for an agent without making a key`() throws {
+        try LinkSecurity.checkAgent(wish(isLocal: true, directory: false))
+        #expect(throws: TrustError.self) { try LinkSecurity.checkAgent(wish(isLocal: false)) }
+        let other = try SecretKey.generate().publicKey
+        try LinkSecurity.checkAgent(wish(isLocal: false, key: other.text))
+        #expect(try place.directory.ownKey() == nil)
+        try place.directory.make()
+        try place.write("damaged", to: place.directory.ownKeyPath)
+        chmod(place.directory.ownKeyPath, 0o600)
+        #expect(throws: TrustError.self) {
+            try LinkSecurity.checkAgent(wish(isLocal: false, key: other.text))
+        }
+    }
+
+    @Test func `is authorised with one command for all sources of a box`() throws {
+        let key = try SecretKey.generate().publicKey
+        func command(_ sources: [String], _ source: String) -> String {
+            KeyHolder(of: sources, source: source, box: "box").command(for: key)
+        }
+        #expect(command([], "door") == "tributary keys authorize door \(key.text)")
+        #expect(command(["door"], "door.preview") == "tributary keys authorize door \(key.text)")
+        let all = "tributary keys authorize box \(key.text) --sources door,yard"
+        #expect(command(["door", "yard"], "yard") == all)
+        let line = HandshakeAdvice.line(
+            .refused(status: 400), endpoint: "tcp://a:1", name: "box", sources: ["door", "yard"],
+            security: .client(try SecretKey.generate(), server: key))
+        #expect(line.hasSuffix(" --sources door,yard'"))
+    }
 }
 
 struct `A register` {

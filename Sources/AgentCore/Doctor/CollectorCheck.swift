@@ -12,25 +12,33 @@ enum CollectorCheck {
     private static let answerMilliseconds: Int64 = 2_000
     private static let probes = 8
 
-    /// - Parameter bitrate: of the capture, bits per second; nil if unknown.
-    static func look(_ settings: UplinkSettings, bitrate: Int?) -> [Diagnosis] {
+    /// - Parameters:
+    ///   - keySources: the sources that the box's key has to be authorised for; empty: this one.
+    ///   - bitrate: of the capture, bits per second; nil if unknown.
+    static func look(
+        _ settings: UplinkSettings, keySources: [String] = [], bitrate: Int?
+    ) -> [Diagnosis] {
         let endpoints = settings.collectors
+        let holder = KeyHolder(
+            of: keySources, source: settings.sourceName, box: settings.agentName)
         return endpoints.flatMap { endpoint in
             var own = settings
             own.endpoint = endpoint
             own.security = settings.security(of: endpoint)
-            return lookAtOne(own, bitrate: bitrate)
+            return lookAtOne(own, holder, bitrate: bitrate)
         }
     }
 
-    private static func lookAtOne(_ settings: UplinkSettings, bitrate: Int?) -> [Diagnosis] {
+    private static func lookAtOne(
+        _ settings: UplinkSettings, _ holder: KeyHolder, bitrate: Int?
+    ) -> [Diagnosis] {
         do throws(MessagingError) {
             let context = try Context()
             let wakeUp = try WakeUp()
             var connection = try LinkConnection(
                 to: settings.endpoint, security: settings.security, asksForTime: true, in: context,
                 wakeUp: wakeUp)
-            let findings = try connect(&connection, settings)
+            let findings = try connect(&connection, settings, holder)
             guard findings.allSatisfy({ $0.verdict == .ok }) else { return findings }
             let (finding, releaseSeconds) = try clock(&connection, settings)
             return findings + [finding]
@@ -48,7 +56,7 @@ enum CollectorCheck {
     }
 
     private static func connect(
-        _ connection: inout LinkConnection, _ settings: UplinkSettings
+        _ connection: inout LinkConnection, _ settings: UplinkSettings, _ holder: KeyHolder
     ) throws(MessagingError) -> [Diagnosis] {
         let deadline = now() + connectMilliseconds * 1_000_000
         let reached = Diagnosis("collector", .ok, "a program listens at \(settings.endpoint)")
@@ -66,8 +74,8 @@ enum CollectorCheck {
                         Diagnosis(
                             "key", .problem,
                             HandshakeAdvice.line(
-                                failure, endpoint: settings.endpoint, name: settings.sourceName,
-                                security: settings.security)),
+                                failure, endpoint: settings.endpoint, name: holder.name,
+                                sources: holder.sources, security: settings.security)),
                     ]
                 case .accepted, .retrying, .disconnected, .other: continue
                 }

@@ -7,11 +7,14 @@ import Media
 package struct Doctor: Sendable {
     private let capture: CaptureSettings
     private let uplink: UplinkSettings
+    private let keySources: [String]
 
     /// Nothing is tried yet.
-    package init(capture: CaptureSettings, uplink: UplinkSettings) {
+    /// - Parameter keySources: the sources that the box's key has to be authorised for; empty: this one.
+    package init(capture: CaptureSettings, uplink: UplinkSettings, keySources: [String] = []) {
         self.capture = capture
         self.uplink = uplink
+        self.keySources = keySources
     }
 
     /// Runs all checks; `found` receives each result at once. Blocks for some seconds.
@@ -22,7 +25,8 @@ package struct Doctor: Sendable {
         if let preview = previewSpeed(pipelines, source: speed) { found(preview) }
         found(SpoolCheck.look(at: uplink.spool, memoryLimitBytes: uplink.memoryLimitBytes))
         if let finding = PlacementCheck.look(at: uplink) { found(finding) }
-        for finding in CollectorCheck.look(uplink, bitrate: bitrate) { found(finding) }
+        let findings = CollectorCheck.look(uplink, keySources: keySources, bitrate: bitrate)
+        for finding in findings { found(finding) }
     }
 
     /// Bitrate of the capture, bits per second; nil if streams are not transcoded.

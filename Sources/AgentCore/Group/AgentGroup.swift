@@ -6,7 +6,8 @@ import Wire
 
 /// Several agents in one process, each with its own capture, spool, uplink and thread.
 ///
-/// An agent that fails is restarted, without effect on the others. The agent of a preview ends with the one of its source.
+/// An agent that fails is restarted, without effect on the others. The agent of a preview ends with the one of its source. The
+/// agent of a removed source stops its capture, and continues sending while the group runs.
 package final class AgentGroup: Sendable {
     /// Delay of the first restart; it doubles with each failure.
     private static let firstPauseNanoseconds: Int64 = 2_000_000_000
@@ -19,8 +20,12 @@ package final class AgentGroup: Sendable {
     /// One source, and the thread that runs its agents in succession.
     private final class Member: Sendable {
         struct State {
-            /// Nil: to be stopped.
+            /// Nil: the source was removed.
             var plan: AgentPlan?
+            /// The directory of the last agent's spool.
+            var latestSpool: String?
+            /// Counts the plans that need another agent.
+            var revision = 0
             var agent: Agent?
             /// Local commands to the source, also while no agent runs.
             var control: SourceControl?
@@ -30,8 +35,8 @@ package final class AgentGroup: Sendable {
             var trouble: String?
             /// Time of the next attempt on the monotonic clock; nil: it is under way.
             var retryNanoseconds: Int64?
-            /// Unsent data of the last agent in the spool, one line.
-            var leftover: String?
+            /// Data that the last agent has not sent.
+            var leftover: Leftover?
         }
 
         let source: String
@@ -49,7 +54,7 @@ package final class AgentGroup: Sendable {
             let state = state.withLock { $0 }
             if let agent = state.agent, agent.follow(request, answer: answer) { return }
             guard let plan = state.plan else {
-                return answer(.failure(.refused, "the agent is stopping"), [])
+                return answer(.failure(.refused, "the source was removed"), [])
             }
             var status = CaptureStatus()
             status.video = plan.capture.video.summary
@@ -67,6 +72,17 @@ package final class AgentGroup: Sendable {
                 answer(.failure(.refused, "\(source) is \(status.obstacle)"), [])
             }
         }
+    }
+
+    /// Data that a stopped agent has not sent.
+    package struct Leftover: Hashable, Sendable {
+        package var source: String
+        /// Its amount and the reason, one line.
+        package var text: String
+        /// The collector does not admit this box's key.
+        package var isRefused: Bool
+        /// It is in the spool, and is sent at the next start.
+        package var isKept: Bool
     }
 
     private let members = Mutex<[Member]>([])
@@ -88,12 +104,18 @@ package final class AgentGroup: Sendable {
         members.withLock { $0 }.compactMap { member in member.state.withLock { $0.plan } }
     }
 
-    /// Applies plans: starts, restarts and stops agents. Agents whose plan is unchanged continue.
+    /// Applies plans: changes running captures, and starts, restarts and stops agents. Agents whose plan is unchanged continue.
+    /// Blocks until the running captures are changed. A failed change leaves the capture and its plan unchanged, and is logged.
     package func change(to plans: [AgentPlan]) -> AgentGroupChange {
-        let change = AgentGroupChange(from: self.plans, to: plans)
+        var running: [String: CaptureSettings] = [:]
+        for member in members.withLock({ $0 }) {
+            running[member.source] = member.state.withLock { $0.agent }?.runningSettings
+        }
+        var change = AgentGroupChange(from: self.plans, to: plans, running: running)
         for source in change.removed { replace(source, by: nil) }
         for plan in change.changed { replace(plan.source, by: plan) }
         for plan in change.added { add(plan) }
+        change.failed = adjust(change.adjusted)
         return change
     }
 
@@ -109,33 +131,52 @@ package final class AgentGroup: Sendable {
         for agent in agents { agent.abandon() }
     }
 
-    /// Blocks until all sources have ended.
+    /// Blocks until all sources have ended. When only removed ones are still sending, they have the linger of their settings.
     package func wait() {
+        var stopped: Set<ObjectIdentifier> = []
         while true {
-            let isDone = members.withLock { members in
+            let (isDone, retired) = members.withLock { members in
+                let newest = Dictionary(members.map { ($0.source, $0) }) { $1 }
                 members.removeAll { member in
-                    member.state.withLock { $0.hasEnded && $0.plan == nil }
+                    let isSucceeded = newest[member.source] !== member
+                    return member.state.withLock {
+                        $0.hasEnded && $0.plan == nil && ($0.leftover == nil || isSucceeded)
+                    }
                 }
-                return members.allSatisfy { member in member.state.withLock { $0.hasEnded } }
+                let running = members.filter { member in member.state.withLock { !$0.hasEnded } }
+                let onlySends = running.allSatisfy { member in
+                    member.state.withLock { $0.plan == nil }
+                }
+                return (running.isEmpty, onlySends ? running : [])
             }
             if isDone { return }
+            for member in retired where stopped.insert(ObjectIdentifier(member)).inserted {
+                member.state.withLock { $0.agent }?.stop()
+            }
             nap()
         }
     }
 
-    /// Unsent data of stopped sources in their spools, one line each.
-    package var leftovers: [String] {
-        members.withLock { $0 }.compactMap { member in
-            member.state.withLock { $0.leftover }.map { "\(member.source): \($0)" }
+    /// Unsent data of the stopped sources.
+    package var leftovers: [Leftover] {
+        members.withLock { $0 }.compactMap { member in member.state.withLock { $0.leftover } }
+    }
+
+    /// Each source with its agent's progress, or with the reason why it is not running; and whether it was removed.
+    package var progress:
+        [(source: String, progress: AgentProgress?, trouble: String?, isRemoved: Bool)]
+    {
+        members.withLock { $0 }.map { member in
+            let state = member.state.withLock { $0 }
+            return (member.source, state.agent?.progress, state.trouble, state.plan == nil)
         }
     }
 
-    /// Each source with its agent's progress, or with the reason why it is not running.
-    package var progress: [(source: String, progress: AgentProgress?, trouble: String?)] {
-        members.withLock { $0 }.map { member in
-            let (agent, trouble) = member.state.withLock { ($0.agent, $0.trouble) }
-            return (member.source, agent?.progress, trouble)
-        }
+    /// The sources that the box's key has to be authorised for: all but the previews.
+    private var keySources: [String] {
+        let sources = plans.map(\.source)
+        let previews = SourcePreviews(sources)
+        return sources.filter { !previews.isPreview($0) }
     }
 
     private var agents: [Agent] {
@@ -146,7 +187,12 @@ package final class AgentGroup: Sendable {
 
     private func add(_ plan: AgentPlan) {
         let member = Member(plan, logger(plan.source))
-        members.withLock { $0.append(member) }
+        let former = members.withLock { members in
+            defer { members.append(member) }
+            return members.filter { $0.source == plan.source }
+        }
+        // A removed source that is still sending.
+        for member in former { member.state.withLock { $0.agent }?.handOver() }
         NamedThread.start("agent") { [self] in live(member) }
     }
 
@@ -154,9 +200,10 @@ package final class AgentGroup: Sendable {
         guard let member = newest(source) else { return }
         let (agent, hasEnded) = member.state.withLock { state in
             state.plan = state.hasEnded ? nil : plan
+            state.revision += 1
             return (state.agent, state.hasEnded)
         }
-        agent?.stop()
+        if let agent { release(agent, of: member) }
         // Its thread has ended.
         guard hasEnded, let plan else { return }
         add(plan)
@@ -167,18 +214,54 @@ package final class AgentGroup: Sendable {
         }
     }
 
+    /// Ends an agent that is not to run any more, so that the source's next one can start, or nothing is left to send.
+    private func release(_ agent: Agent, of member: Member) {
+        if isStopping.load(ordering: .acquiring) || isWithoutSource(member) {
+            agent.stop()
+        } else if member.state.withLock({ $0.plan }) != nil || newest(member.source) !== member {
+            agent.handOver()
+        } else {
+            agent.retire()
+        }
+    }
+
+    /// Changes running captures.
+    /// - Returns: the sources for which that failed.
+    private func adjust(_ adjustments: [AgentGroupChange.Adjustment]) -> Set<String> {
+        var begun: [(member: Member, plan: AgentPlan, answer: CancellableCall<CommandReply>)] = []
+        for adjustment in adjustments {
+            let plan = adjustment.plan
+            guard let member = newest(plan.source) else { continue }
+            guard !adjustment.change.isEmpty, let agent = member.state.withLock({ $0.agent }) else {
+                member.state.withLock { $0.plan = plan }
+                continue
+            }
+            begun.append((member, plan, agent.begin(adjustment.change)))
+        }
+        var failed: Set<String> = []
+        for (member, plan, answer) in begun {
+            if let flaw = Agent.flaw(in: answer) {
+                member.logger.error("the capture was not changed: \(flaw)")
+                failed.insert(member.source)
+            } else {
+                member.state.withLock { $0.plan = plan }
+            }
+        }
+        return failed
+    }
+
     /// Runs a member's agents until the source is complete or removed.
     private func live(_ member: Member) {
         var failures = 0
         var refusedLogins = 0
         var told: String?
         // The predecessor's agent still has the spool, and its control socket has the path.
-        while hasPredecessor(member), wantedPlan(of: member) != nil { nap() }
-        while let plan = wantedPlan(of: member) {
+        while hasPredecessor(member), wanted(of: member) != nil { nap() }
+        while let (plan, revision) = wanted(of: member) {
             let began = SystemClock.monotonic.nowNanoseconds
-            let end = run(plan, member)
+            let end = run(plan, revision, member)
             member.state.withLock { $0.agent = nil }
-            if wantedPlan(of: member) != plan {
+            if wanted(of: member)?.revision != revision {
                 if case .failed(let line, _) = end { member.logger.error("\(line)") }
                 failures = 0
                 refusedLogins = 0
@@ -198,19 +281,38 @@ package final class AgentGroup: Sendable {
                 : min(
                     Self.firstPauseNanoseconds << min(failures - 1, 8),
                     Self.longestPauseNanoseconds)
-            wait(pause, member, plan, because: line)
+            wait(pause, member, revision, because: line)
         }
         openControl(of: member, at: nil)
+        warnOfRemains(member)
         member.state.withLock { $0.hasEnded = true }
         let preview = SourcePreviews.name(of: member.source)
         if isOver(member.source) { newest(preview)?.state.withLock { $0.agent }?.stop() }
     }
 
-    /// The plan by which a member runs; nil: it must not run.
-    private func wantedPlan(of member: Member) -> AgentPlan? {
-        if isStopping.load(ordering: .acquiring) { return nil }
-        if let main = SourcePreviews.source(named: member.source), isOver(main) { return nil }
-        return member.state.withLock { $0.plan }
+    /// A removed source may have left records, for example because its camera could not be opened.
+    private func warnOfRemains(_ member: Member) {
+        let path = member.state.withLock { state in
+            defer { state.latestSpool = nil }
+            return state.plan == nil && state.leftover == nil ? state.latestSpool : nil
+        }
+        guard let path, newest(member.source) === member,
+            let line = UnclaimedSpool(path: path)?.line
+        else { return }
+        member.logger.warning("\(line)")
+    }
+
+    /// The plan by which a member runs, and its revision; nil: it must not run.
+    private func wanted(of member: Member) -> (plan: AgentPlan, revision: Int)? {
+        if isStopping.load(ordering: .acquiring) || isWithoutSource(member) { return nil }
+        return member.state.withLock { state in
+            state.plan.map { (plan: $0, revision: state.revision) }
+        }
+    }
+
+    /// Whether it is the preview of a source that has ended.
+    private func isWithoutSource(_ member: Member) -> Bool {
+        SourcePreviews.source(named: member.source).map(isOver) ?? false
     }
 
     private func newest(_ source: String) -> Member? {
@@ -255,7 +357,7 @@ package final class AgentGroup: Sendable {
         case failed(String, isLoginRefused: Bool = false)
     }
 
-    private func run(_ plan: AgentPlan, _ member: Member) -> End {
+    private func run(_ plan: AgentPlan, _ revision: Int, _ member: Member) -> End {
         do {
             var uplink = plan.uplink
             // The member has it.
@@ -263,29 +365,60 @@ package final class AgentGroup: Sendable {
             let agent = try opening.withLock { _ in
                 try Agent(
                     capture: plan.capture, uplink: uplink, logger: member.logger,
-                    shared: pictures(of: plan.capture.pictureSource))
+                    shared: pictures(of: plan.capture.pictureSource)
+                ) { [weak self] in self?.keySources ?? [] }
             }
             // `stop()` and `change(to:)` can reach it from here on.
-            member.state.withLock { $0.agent = agent }
+            member.state.withLock { state in
+                state.agent = agent
+                state.latestSpool = plan.uplink.spool?.path
+            }
             // The agent holds the spool, so the socket in the same directory belongs to no other process.
             openControl(of: member, at: plan.uplink.controlPath)
-            if wantedPlan(of: member) != plan { agent.stop() }
-            switch try agent.run() {
-            case .complete:
-                member.logger.info("done: the collector has everything on disk")
-                return .ended
-            case .kept(let line), .refused(let line, isKept: true):
-                member.logger.warning("\(line)")
-                member.state.withLock { $0.leftover = line }
-                return .ended
-            case .refused(let line, isKept: false), .failed(let line): return .failed(line)
-            }
+            if wanted(of: member)?.revision != revision { release(agent, of: member) }
+            return end(of: member, revision, with: try agent.run())
         } catch CaptureError.stopped {
             return .ended
         } catch CaptureError.login(let line) {
             return .failed(line, isLoginRefused: true)
         } catch {
             return .failed("\(error)")
+        }
+    }
+
+    /// Notes what an agent has left.
+    private func end(of member: Member, _ revision: Int, with outcome: Agent.Outcome) -> End {
+        // Otherwise the next agent of the source sends the rest.
+        let next = wanted(of: member)?.revision
+        let isLast = next == nil || next == revision
+        func leave(_ line: String, isRefused: Bool, isKept: Bool) {
+            let leftover = Leftover(
+                source: member.source, text: line, isRefused: isRefused, isKept: isKept)
+            member.state.withLock { $0.leftover = leftover }
+        }
+        switch outcome {
+        case .complete:
+            member.state.withLock { $0.leftover = nil }
+            if isLast { member.logger.info("done: the collector has everything on disk") }
+            return .ended
+        case .kept(let line):
+            leave(line, isRefused: false, isKept: true)
+            if isLast { member.logger.warning("\(line)") }
+            return .ended
+        case .refused(let line, isKept: true):
+            leave(line, isRefused: true, isKept: true)
+            if isLast { member.logger.warning("\(line)") }
+            return .ended
+        case .refused(let line, isKept: false):
+            if isStopping.load(ordering: .acquiring) {
+                leave(line, isRefused: true, isKept: false)
+            }
+            return .failed(line)
+        case .failed(let line):
+            if isStopping.load(ordering: .acquiring) {
+                leave(line, isRefused: false, isKept: false)
+            }
+            return .failed(line)
         }
     }
 
@@ -299,7 +432,7 @@ package final class AgentGroup: Sendable {
 
     /// Sleeps until a restart; ends early if the plan changes.
     private func wait(
-        _ nanoseconds: Int64, _ member: Member, _ plan: AgentPlan, because trouble: String
+        _ nanoseconds: Int64, _ member: Member, _ revision: Int, because trouble: String
     ) {
         let end = SystemClock.monotonic.nowNanoseconds + nanoseconds
         member.state.withLock { state in
@@ -307,7 +440,11 @@ package final class AgentGroup: Sendable {
             state.retryNanoseconds = end
         }
         defer { member.state.withLock { $0.retryNanoseconds = nil } }
-        while SystemClock.monotonic.nowNanoseconds < end, wantedPlan(of: member) == plan { nap() }
+        while SystemClock.monotonic.nowNanoseconds < end,
+            wanted(of: member)?.revision == revision
+        {
+            nap()
+        }
     }
 
     private func nap() {

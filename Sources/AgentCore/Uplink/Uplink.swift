@@ -38,8 +38,8 @@ package final class Uplink: Sendable {
         var hasBegun = false
         /// Nothing more is accepted.
         var hasEnded = false
-        /// Deadline of a stop, on the monotonic clock.
-        var deadline: Int64?
+        /// How long to continue sending.
+        var limits = SendingLimits()
 
         init(batcher: Batcher, limitBytes: Int) {
             self.batcher = batcher
@@ -74,7 +74,19 @@ package final class Uplink: Sendable {
         }
     }
 
+    /// Conditions under which sending ends before everything is persisted.
+    struct SendingLimits: Hashable {
+        /// Deadline of a stop, on the monotonic clock.
+        var deadline: Int64?
+        /// Sending ends once no record would be lost: another agent continues the source.
+        var isHandedOver = false
+        /// The linger after the end of the source does not apply.
+        var isPatient = false
+    }
+
     let settings: UplinkSettings
+    /// The sources that the box's key has to be authorised for; empty: this one.
+    let keySources: @Sendable () -> [String]
     let logger: Logger
     let wakeUp: WakeUp
     /// Spools on disk; nil if the disk is not usable yet, or samples are kept in memory only.
@@ -88,9 +100,14 @@ package final class Uplink: Sendable {
     private let ended = Semaphore(value: 0)
 
     /// An uplink that is not connected yet: it connects when it knows the source's formats.
+    /// - Parameter keySources: returns the sources that the box's key has to be authorised for; empty: this one.
     /// - Throws: when another agent uses the spool. An unusable one is logged, and records stay in memory.
-    package init(settings: UplinkSettings, logger: Logger) throws(UplinkError) {
+    package init(
+        settings: UplinkSettings, keySources: @escaping @Sendable () -> [String] = { [] },
+        logger: Logger
+    ) throws(UplinkError) {
         self.settings = settings
+        self.keySources = keySources
         self.logger = logger
         inbox = Mutex(
             Inbox(
@@ -239,6 +256,22 @@ package final class Uplink: Sendable {
         if !inbox.withLock({ $0.hasBegun }) { ended.signal() }
     }
 
+    /// Ends the source without a Goodbye: the next agent with its spool continues it. Records that are in memory only are sent
+    /// first, until a deadline of ``abandon(after:)``.
+    package func handOver() {
+        let hasBegun = inbox.withLock { inbox in
+            if !inbox.hasEnded, let batch = inbox.batcher.take() { inbox.append(batch) }
+            inbox.hasEnded = true
+            inbox.limits.isHandedOver = true
+            return inbox.hasBegun
+        }
+        wakeUp.signal()
+        if !hasBegun { ended.signal() }
+    }
+
+    /// Sends until everything is persisted or until ``abandon(after:)``, however long the collector is unreachable.
+    package func sendEverything() { inbox.withLock { $0.limits.isPatient = true } }
+
     /// Blocks until everything is persisted, or sending has ended.
     package func wait() -> UplinkOutcome {
         while !ended.wait(milliseconds: Self.waitMilliseconds) {
@@ -256,7 +289,7 @@ package final class Uplink: Sendable {
 
     /// Whether the uplink's thread is blocked, by a disk that does not respond: otherwise it ends at the deadline of a stop.
     private var isStuck: Bool {
-        guard let deadline = inbox.withLock({ $0.deadline }) else { return false }
+        guard let deadline = inbox.withLock({ $0.limits.deadline }) else { return false }
         return MonotonicClock().nowNanoseconds
             >= deadline.clampedAdding(Self.stuckNanoseconds)
     }
@@ -268,23 +301,26 @@ package final class Uplink: Sendable {
     package func abandon(after delay: Duration) {
         let deadline = MonotonicClock().nowNanoseconds.clampedAdding(delay.nanoseconds)
         inbox.withLock { inbox in
-            inbox.deadline = min(inbox.deadline ?? deadline, deadline)
+            inbox.limits.deadline = min(inbox.limits.deadline ?? deadline, deadline)
         }
         wakeUp.signal()
     }
+
+    /// Whether a time limit for sending has been set.
+    var isStopping: Bool { inbox.withLock { $0.limits.deadline != nil } }
 
     /// The present state.
     package var status: UplinkStatus { statusNow.withLock { $0 } }
 
     // MARK: For the uplink's thread
 
-    /// All samples and events in order, and the deadline of a stop.
-    func takeEvents() -> (events: [Inbox.Event], deadline: Int64?) {
+    /// All samples and events in order, and how long to continue.
+    func takeEvents() -> (events: [Inbox.Event], limits: SendingLimits) {
         inbox.withLock { inbox in
             if let batch = inbox.batcher.takeDue(now: MonotonicClock().nowNanoseconds) {
                 inbox.append(batch)
             }
-            return (inbox.take(), inbox.deadline)
+            return (inbox.take(), inbox.limits)
         }
     }
 

@@ -158,7 +158,7 @@ extension UplinkLoop {
             watchNanoseconds = watch
             uplink.setWatch(watch)
         }
-        let (events, deadline) = uplink.takeEvents()
+        let (events, limits) = uplink.takeEvents()
         for event in events {
             switch event {
             case .batch(let batch):
@@ -194,8 +194,8 @@ extension UplinkLoop {
         }
         lookForCollectors(now: now)
         perform(delivery.tick(now: now))
-        if outcome == nil, isOver(deadline, now: now) {
-            outcome = outcomeOfGivingUp
+        if outcome == nil, isOver(limits, now: now) {
+            outcome = isHandedOverComplete(limits) ? .complete : outcomeOfGivingUp
         }
         var status = UplinkStatus()
         status.isConnected = delivery.isFlowing || delivery.isMirrorFlowing
@@ -225,10 +225,16 @@ extension UplinkLoop {
 
     /// Whether to end. Without a requested stop, records on disk wait for an unreachable collector until the linger is over; records
     /// in memory are waited for without limit.
-    private func isOver(_ deadline: Int64?, now: Int64) -> Bool {
-        if let deadline { return now >= deadline }
-        return hasSaidGoodbye && isKept
+    private func isOver(_ limits: Uplink.SendingLimits, now: Int64) -> Bool {
+        if limits.isHandedOver, isKept || delivery.keptSamples == 0 { return true }
+        if let deadline = limits.deadline { return now >= deadline }
+        return hasSaidGoodbye && isKept && !limits.isPatient
             && now - progressNanoseconds >= uplink.settings.linger.nanoseconds
+    }
+
+    /// Whether the source was handed over without a record that the next agent would have to send.
+    private func isHandedOverComplete(_ limits: Uplink.SendingLimits) -> Bool {
+        limits.isHandedOver && delivery.keptSamples == 0
     }
 
     /// Diagnoses why collectors are unreachable.
@@ -332,8 +338,11 @@ extension UplinkLoop {
                     perform(delivery.mirrorDisconnected(now: MonotonicClock().nowNanoseconds))
                 }
             case .handshakeFailed(_, let failure):
+                let holder = KeyHolder(
+                    of: uplink.keySources(), source: uplink.settings.sourceName,
+                    box: uplink.settings.agentName)
                 let why = HandshakeAdvice.line(
-                    failure, endpoint: lane.endpoint, name: uplink.settings.sourceName,
+                    failure, endpoint: lane.endpoint, name: holder.name, sources: holder.sources,
                     security: security(of: lane))
                 switch lane.role {
                 case .first: perform(delivery.notAdmitted(why, now: now))

@@ -234,6 +234,59 @@ import Wire
         }
     }
 
+    @Test func `a configuration is compared with the settings in force`() throws {
+        var new = settings()
+        new.isAudioOptional = true
+        let old = try new.changed(
+            by: change {
+                $0.videoBitrate = 1_000_000
+                $0.rotation = .half
+                $0.audio = "none"
+            })
+        #expect(new.change(to: new).isEmpty)
+        #expect(
+            old.change(to: new)
+                == change {
+                    $0.videoBitrate = UInt64(new.videoBitrate)
+                    $0.rotation = PictureOrientation.Rotation.none
+                    $0.audio = "test"
+                })
+        #expect(old.change(to: new).changedOptions == ["video-bitrate", "rotate", "audio"])
+        #expect(old.isChangeable(to: new))
+        // Default sound follows the pictures by itself.
+        var other = new
+        other.video = try CaptureInput.parse("file:a.mp4", for: .video)
+        other.audio = other.video
+        other.size = nil
+        #expect(
+            new.change(to: other)
+                == change {
+                    $0.video = "file:a.mp4"
+                    $0.size = .own
+                })
+        new.keyframeInterval = .seconds(9)
+        #expect(!old.isChangeable(to: new))
+        // These follow the source.
+        var preview = settings()
+        preview.video = try CaptureInput.parse("small", for: .preview)
+        var turned = preview
+        turned.orientation.rotation = .half
+        #expect(preview.change(to: turned).isEmpty && preview.isChangeable(to: turned))
+    }
+
+    @Test func `an unknown encoder is refused without opening it`() throws {
+        for name in ["bogus", "mjpeg", "aac"] {
+            var settings = settings()
+            settings.encoder = EncoderChoice(argument: name)
+            #expect(throws: CaptureError.self, "\(name)") { try settings.check() }
+        }
+        for name in ["auto", "libx264", "hevc", "h264"] {
+            var settings = settings()
+            settings.encoder = EncoderChoice(argument: name)
+            try settings.check()
+        }
+    }
+
     @Test func `a snapshot is the next picture`() throws {
         _ = try run(settings()) { session, sink in
             let (description, jpeg) = try session.snapshot(maximumBytes: 1 << 20)

@@ -1,6 +1,8 @@
 import Control
 import Foundation
 import Logging
+import Media
+import Spooling
 import Synchronization
 import Testing
 import Wire
@@ -70,7 +72,8 @@ import Wire
         #expect(group.progress.map { $0.source } == ["door", "door.preview"])
         #expect(group.progress.last?.trouble != nil)
         // The source has recorded.
-        #expect(group.leftovers.count == 1 && group.leftovers[0].hasPrefix("door: "))
+        #expect(group.leftovers.map(\.source) == ["door"])
+        #expect(group.leftovers.allSatisfy { $0.isKept && !$0.isRefused })
     }
 
     @Test func `a preview that is recorded ends with its source, another source does not`() throws {
@@ -166,7 +169,7 @@ import Wire
             group.progress.last?.progress?.pictures ?? 0 > 2
         }
         #expect(waits(for: isRecording))
-        door.capture.videoBitrate /= 2
+        door.capture.keyframeInterval /= 2
         #expect(group.change(to: [door]).summary == "door started again")
         #expect(waits { group.progress.last?.progress?.pictures ?? 0 <= 2 })
         #expect(waits(for: isRecording), "\(group.progress)")
@@ -176,6 +179,97 @@ import Wire
         #expect(waits { group.progress.count == 2 && isRecording() }, "\(group.progress)")
         // The new one has the socket.
         #expect(try status(of: door).isCapturing)
+    }
+
+    private func spoolDirectory() -> URL {
+        FileManager.default.temporaryDirectory
+            .appending(path: "tributary-group-\(UUID().uuidString)")
+    }
+
+    /// Until the agent of a changed source had ended its linger, nothing was captured, and its Goodbye ended the source.
+    @Test func `a restart neither waits for an absent collector nor ends the source`() throws {
+        let directory = spoolDirectory()
+        defer { try? FileManager.default.removeItem(at: directory) }
+        var door = try shortPlan("door", in: directory)
+        door.capture.duration = nil
+        door.uplink.linger = .seconds(120)
+        let group = AgentGroup([door]) { _ in Self.silent }
+        defer {
+            group.abandon()
+            group.wait()
+        }
+        #expect(waits { group.progress.last?.progress?.pictures ?? 0 > 10 })
+        door.capture.keyframeInterval /= 2
+        #expect(group.change(to: [door]).summary == "door started again")
+        #expect(waits { group.progress.last?.progress?.pictures ?? 99 <= 10 })
+        #expect(waits { group.progress.last?.progress?.pictures ?? 0 > 2 }, "\(group.progress)")
+        #expect(group.leftovers.allSatisfy { $0.isKept })
+        group.abandon()
+        group.wait()
+        // After a Goodbye, the next agent would have begun another spool.
+        let path = directory.appending(path: "door").path
+        let spools = try SpoolSet(storage: ReadOnlyDirectory(path: path), limitBytes: .max)
+        #expect(spools.spools.count == 1)
+    }
+
+    @Test func `settings that a capture can change do not restart it`() throws {
+        let directory = spoolDirectory()
+        defer { try? FileManager.default.removeItem(at: directory) }
+        var door = try shortPlan("door", in: directory)
+        door.capture.duration = nil
+        door.uplink.controlPath = directory.appending(path: "door.sock").path
+        let group = AgentGroup([door]) { _ in Self.silent }
+        defer {
+            group.abandon()
+            group.wait()
+        }
+        #expect(waits { group.progress.last?.progress?.pictures ?? 0 > 10 })
+        door.capture.videoBitrate = 1_000_000
+        door.capture.orientation.rotation = .quarter
+        #expect(group.change(to: [door]).summary == "door changed")
+        #expect(group.change(to: [door]).summary == "no camera has changed")
+        var status = try status(of: door)
+        #expect(status.videoBitrate == 1_000_000 && status.orientation.rotation == .quarter)
+        #expect(status.pictures > 10)
+        // A change that fails leaves everything unchanged, and is tried again at the next reload.
+        var gone = door
+        gone.capture.video = try CaptureInput.parse("file:/no/such/file.mp4", for: .video)
+        for _ in 0..<2 { #expect(group.change(to: [gone]).summary == "door not changed") }
+        #expect(group.plans == [door])
+        // A command's change is undone by the configuration.
+        var change = CaptureChange()
+        change.videoBitrate = 2_000_000
+        _ = try client(of: door).ask(.command(.change(change), source: "door"))
+        status = try self.status(of: door)
+        #expect(status.videoBitrate == 2_000_000 && status.isCapturing && status.video == "test")
+        #expect(group.change(to: [door]).summary == "door changed")
+        status = try self.status(of: door)
+        #expect(status.videoBitrate == 1_000_000)
+    }
+
+    @Test func `a removed source is sent without a time limit, and is not capturing`() throws {
+        let directory = spoolDirectory()
+        defer { try? FileManager.default.removeItem(at: directory) }
+        var door = try shortPlan("door", in: directory)
+        door.capture.duration = nil
+        door.uplink.controlPath = directory.appending(path: "door.sock").path
+        let yard = try plan("yard")
+        let group = AgentGroup([door, yard]) { _ in Self.silent }
+        #expect(waits { group.progress.first?.progress?.pictures ?? 0 > 2 })
+        #expect(group.change(to: [yard]).summary == "door removed")
+        #expect(waits { group.progress.first?.progress?.hasEnded == true })
+        // Its linger is zero.
+        usleep(1_500_000)
+        #expect(group.progress.first?.progress != nil)
+        let status = try status(of: door)
+        #expect(!status.isCapturing)
+        #expect(status.trouble.hasPrefix("the capture has ended"))
+        #expect(status.keptBytes > 0)
+        group.stop()
+        group.wait()
+        // The other one has no spool.
+        #expect(group.leftovers.map(\.source) == ["door", "yard"])
+        #expect(group.leftovers.map(\.isKept) == [true, false])
     }
 
     private func client(of plan: AgentPlan) throws -> ControlClient {
