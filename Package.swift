@@ -355,9 +355,8 @@ let package = Package(
             "OperationsServer", logging, "Operations", "OperationsServer"),
         tests("CollectorClient", "CollectorClient", "Wire"),
         tests(
-            "ReplayCore", "Hashing", "Archive", "Library", "Media", "Messaging", "Recordings",
-            "ReplayCore",
-            "TestRecordings", "Wire"),
+            "ReplayCore", "Hashing", "Archive", "Containers", "Library", "Media", "Messaging",
+            "Recordings", "ReplayCore", "TestMedia", "TestRecordings", "Wire"),
         tests("Repository"),
         tests("RTSP", "Media", "RTSP", "TestMedia"),
         tests("RTSPServer", "Hashing", "Media", "RTSP", "RTSPServer", "TestMedia"),

@@ -7,8 +7,9 @@ import Recordings
 
 /// A container that continues when a recording changes its formats.
 ///
-/// MPEG-TS describes formats in the stream, so it just continues. Other containers have one format per track: another file
-/// (`show.mkv`, `show-2.mkv`, …) or another connection to the same server follows. Used on one thread.
+/// MPEG-TS describes formats in the stream, so it continues while the codecs are the same. A program map has one codec per stream, and
+/// other containers have one format per track: another file (`show.mkv`, `show-2.mkv`, …) or another connection to the same server
+/// follows. A pipe gets the next stream after the last one. Used on one thread.
 final class ContainerOutput {
     /// Maximum number of files or connections. A recording with more changes of format is assumed to be damaged.
     private static let maximumParts = 1_000
@@ -43,7 +44,7 @@ final class ContainerOutput {
     /// - Parameter time: of their first sample, nanoseconds of the recording's timeline.
     func follow(_ formats: [TrackFormat], at time: Int64) throws {
         guard formats != present else { return }
-        if writer != nil, describesItself, formats.count <= described.count {
+        if writer != nil, describesItself, Self.hasCodecs(of: described, formats) {
             present = formats
             return
         }
@@ -54,6 +55,9 @@ final class ContainerOutput {
                 "the format of the recording changes more than \(parts - 1) times: replay a shorter range"
             )
         }
+        var options = options
+        // Receivers ignore a program map with the version of the last one (ISO/IEC 13818-1 §2.4.4.9), which has five bits.
+        if format == .mpegTS { options.muxerOptions["tables_version"] = "\((parts - 1) % 32)" }
         writer = try ContainerWriter(
             to: part(), format: format, tracks: formats.map { try ContainerTrack($0) },
             options: options, cancellation: cancellation)
@@ -64,6 +68,14 @@ final class ContainerOutput {
 
     /// Whether formats can change in its stream.
     private var describesItself: Bool { format == .mpegTS || format == .rtpMPEGTS }
+
+    /// Whether the tracks that are present have the described kinds and codecs. Tracks that have ended are present no longer.
+    private static func hasCodecs(of described: [TrackFormat], _ present: [TrackFormat]) -> Bool {
+        present.count <= described.count
+            && zip(described, present).allSatisfy {
+                $0.kind == $1.kind && $0.codecName == $1.codecName
+            }
+    }
 
     /// Destination of the present part.
     private func part() throws -> ContainerDestination {

@@ -30,6 +30,8 @@ package final class WrittenSession {
     private let isPrimed: Bool
     /// Whether that packet is a fragment of its own: the others were encoded much later.
     private let isPrimedAlone: Bool
+    /// The video of the segments after the first one; nil: the same.
+    private let laterVideo: TrackFormat?
 
     private static let video = TrackFormat.video(
         .h264(
@@ -44,7 +46,7 @@ package final class WrittenSession {
         segments: Int = 2, secondsEach: Int = 5, state: SessionManifest.State = .finished,
         skewPPB: Int64 = 80_000, finished: Bool = true, withExchanges: Bool = true,
         lead: Int64 = 0, reordered: Bool = false, primed: Bool = false,
-        primedAlone: Bool = false,
+        primedAlone: Bool = false, laterVideo: TrackFormat? = nil,
         boundNanoseconds: UInt64 = 5_000_000,
         error: @escaping @Sendable (_ session: Int64) -> Int64
     ) throws {
@@ -55,6 +57,7 @@ package final class WrittenSession {
         isReordered = reordered
         isPrimed = primed || primedAlone
         isPrimedAlone = primedAlone
+        self.laterVideo = laterVideo
         self.boundNanoseconds = boundNanoseconds
         trueOffset = { agent in
             Self.collectorZero - Self.agentZero
@@ -103,7 +106,8 @@ package final class WrittenSession {
             originNanoseconds: origin,
             tracks: [
                 .init(
-                    format: Self.video, originTicks: origin / Self.second * 90_000,
+                    format: segment > 0 ? laterVideo ?? Self.video : Self.video,
+                    originTicks: origin / Self.second * 90_000,
                     shiftTicks: early == 0 ? 0 : early * 9 / 100_000 + 1),
                 .init(
                     format: Self.audio, originTicks: origin / Self.second * 48_000,

@@ -27,8 +27,9 @@ struct ReplayCommand: RepeatingCommand {
             --keep-time also keeps the session zero of the recording.
 
             Other destinations get the coded video and audio in a container: 'tributary replay latest --to - | ffplay -'. When the \
-            format changes, MPEG-TS continues, a file is followed by a new one (show.mkv, show-2.mkv), and a server is \
-            connected to again. Previews (NAME.preview) are sent to collectors; to other destinations only with --source.
+            format changes, MPEG-TS continues if the codecs are the same. Otherwise, a file is followed by a new one \
+            (show.mkv, show-2.mkv), a server is connected to again, and standard output continues with a new program map. Previews \
+            (NAME.preview) are sent to collectors; to other destinations only with --source.
 
             On a terminal: space pauses and resumes, s steps to the next message, q stops. Ctrl-C stops too, after completing what \
             was sent; a second Ctrl-C does not wait. Exit status 77 when the collector does not admit this machine's key.
