@@ -202,6 +202,10 @@ extension CollectorReplayLoop {
         if entry.item.timeNanoseconds != .min {
             status.positionNanoseconds = entry.item.timeNanoseconds - schedule.roundOffset
         }
+        if schedule.rounds == 1 || status.unexplainedSamples == 0 {
+            status.unexplainedSamples = status.unexplainedSamples.clampedAdding(
+                entry.item.unexplainedSamples)
+        }
         let line = line(of: entry.source)
         switch entry.item.content {
         case .samples(let samples):

@@ -18,6 +18,10 @@ package struct RecordingPlayer: SourcePlayer {
     private var pieces: ArraySlice<RecordedPiece> = []
     private var changes: ArraySlice<TrackFormat> = []
     private var gaps: ArraySlice<RecordedGap>
+    /// Nil while the recording continues.
+    private var records: MissingRecords?
+    /// Missing records that are to be reported.
+    private var holes: ArraySlice<MissingRecords.Hole> = []
     private var ahead: ReplayItem?
     private var file: RecordedFile?
     private var hasBegun = false
@@ -40,6 +44,9 @@ package struct RecordingPlayer: SourcePlayer {
             reader = FragmentReader(source, from: window.from, to: to)
             gaps = try source.gaps().filter(window.includes)
                 .sorted { ($0.startNanoseconds ?? .min) < ($1.startNanoseconds ?? .min) }[...]
+            records = try source.expectedRecords().map {
+                MissingRecords($0, from: window.from, to: to)
+            }
         } catch {
             throw ReplayError("\(error)")
         }
@@ -54,6 +61,7 @@ package struct RecordingPlayer: SourcePlayer {
                 gaps.removeFirst()
                 return item(gap)
             }
+            if hasBegun || ahead == nil, let hole = holes.popFirst() { return item(hole) }
             defer { ahead = nil }
             hasBegun = true
             return ahead
@@ -83,6 +91,23 @@ package struct RecordingPlayer: SourcePlayer {
                     samples: gap.samples, text: gap.text)))
     }
 
+    /// Found after its time, because later records may have filled it.
+    private func item(_ hole: MissingRecords.Hole) -> ReplayItem {
+        let start = max(hole.startNanoseconds, window.from ?? .min)
+        return ReplayItem(
+            timeNanoseconds: latest,
+            content: .loss(
+                Loss(
+                    track: nil, cause: .unspecified, startNanoseconds: start,
+                    durationNanoseconds: max(
+                        0,
+                        min(
+                            hole.endNanoseconds.clampedSubtracting(start),
+                            WireLimits.gapNanoseconds)),
+                    samples: hole.samples, text: "missing in the replayed recording")),
+            unexplainedSamples: hole.samples)
+    }
+
     private mutating func nextSamples() throws(ArchiveError) -> ReplayItem? {
         while true {
             if let format = changes.popFirst() {
@@ -92,14 +117,26 @@ package struct RecordingPlayer: SourcePlayer {
                 if let item = try samples(of: piece) { return item }
                 continue
             }
-            guard let fragment = try reader.next() else { return nil }
+            guard let fragment = try reader.next() else {
+                add(records?.end() ?? [])
+                records = nil
+                return nil
+            }
             pieces = fragment.pieces.flatMap(Self.messages)[...]
+            if fragment.file !== file, let origin = fragment.file.originNanoseconds {
+                add(records?.begin(fileAt: origin) ?? [])
+            }
+            records?.note(fragment)
             if fragment.file !== file {
                 file = fragment.file
                 changes = fragment.file.formats.filter { !present.contains($0) }[...]
                 for format in changes { present = present.replacing(format) }
             }
         }
+    }
+
+    private mutating func add(_ found: [MissingRecords.Hole]) {
+        holes += found.filter { window.includes(from: $0.startNanoseconds, to: $0.endNanoseconds) }
     }
 
     /// A piece as messages of the protocol: one run of each kind.

@@ -7,7 +7,7 @@ package import Wire
 package struct ReplayItem: Sendable {
     package enum Content: Sendable {
         case samples(ReplayedSamples)
-        /// A recorded gap.
+        /// A recorded gap, or records that are missing in the recording.
         case loss(Loss)
         /// From the next samples on, a track has this format.
         case format(TrackFormat)
@@ -16,6 +16,8 @@ package struct ReplayItem: Sendable {
     /// When it was complete in the recording: the decoding time of its newest sample, nanoseconds of the recording's timeline.
     package var timeNanoseconds: Int64
     package var content: Content
+    /// Samples of a loss that the recording's ledger does not explain.
+    package var unexplainedSamples: UInt64 = 0
 }
 
 /// Samples that travel in one message. Times are nanoseconds of the recording's timeline.

@@ -47,6 +47,8 @@ package struct ReplayStatus: Hashable, Sendable {
     package var isFlowing = false
     package var sentSamples: UInt64 = 0
     package var sentBytes: UInt64 = 0
+    /// Samples that are missing in the recording without an explanation, of one round.
+    package var unexplainedSamples: UInt64 = 0
     package var rounds = 0
     /// Files written; set at the end of the replay.
     package var files: [String] = []

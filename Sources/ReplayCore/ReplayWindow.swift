@@ -44,7 +44,12 @@ struct ReplayWindow {
     func includes(_ gap: RecordedGap) -> Bool {
         // A gap at an unknown time belongs to the beginning.
         guard let start = gap.startNanoseconds else { return from == nil }
+        return includes(from: start, to: start &+ gap.durationNanoseconds)
+    }
+
+    /// Whether an interval of session time, nanoseconds, overlaps it.
+    func includes(from start: Int64, to end: Int64) -> Bool {
         if let to, start >= to { return false }
-        return from.map { start &+ gap.durationNanoseconds > $0 } ?? true
+        return from.map { end > $0 } ?? true
     }
 }

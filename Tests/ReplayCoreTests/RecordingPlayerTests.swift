@@ -1,4 +1,5 @@
 import Archive
+import Foundation
 import Hashing
 import Library
 import Media
@@ -139,5 +140,83 @@ import Wire
         #expect(samples(items).count == 50 * (4 - gone.count))
         #expect(
             zip(items, items.dropFirst()).allSatisfy { $0.timeNanoseconds <= $1.timeNanoseconds })
+    }
+
+    @Test(
+        arguments: [
+            (nil, nil), (7 * Self.second, nil), (nil, 12 * Self.second), (nil, 11 * Self.second),
+        ] as [(Int64?, Int64?)])
+    func `a file that is lost is a gap of unknown cause`(_ from: Int64?, _ to: Int64?) throws {
+        let written = try WrittenSession(segments: 4) { _ in 0 }
+        try FileManager.default.removeItem(atPath: written.paths[1])
+        let items = try items(written, from: from, to: to)
+        let losses = items.compactMap { if case .loss(let loss) = $0.content { loss } else { nil } }
+        let loss = try #require(losses.first)
+        #expect(losses.count == 1)
+        #expect(loss.startNanoseconds == 5 * Self.second)
+        #expect(loss.durationNanoseconds == 5 * Self.second)
+        #expect(loss.samples == 350 && loss.track == nil && loss.cause == .unspecified)
+        #expect(loss.text == "missing in the replayed recording")
+        #expect(items.reduce(0) { $0 + $1.unexplainedSamples } == 350)
+        #expect(
+            zip(items, items.dropFirst()).allSatisfy { $0.timeNanoseconds <= $1.timeNanoseconds })
+    }
+
+    @Test(
+        arguments: [
+            (nil, nil), (7 * Self.second, nil), (12 * Self.second, nil), (nil, 12 * Self.second),
+            (nil, 5 * Self.second), (3 * Self.second, 10 * Self.second),
+        ] as [(Int64?, Int64?)])
+    func `an intact recording has no losses, whatever part is played`(
+        _ from: Int64?, _ to: Int64?
+    ) throws {
+        let written = try WrittenSession(segments: 4) { _ in 0 }
+        let items = try items(written, from: from, to: to)
+        #expect(!items.contains { if case .loss = $0.content { true } else { false } })
+    }
+
+    @Test func `a lost file outside of the part that is played is no loss`() throws {
+        let written = try WrittenSession(segments: 4) { _ in 0 }
+        try FileManager.default.removeItem(atPath: written.paths[1])
+        for (from, to) in [(nil, 4), (13, nil)] as [(Int64?, Int64?)] {
+            let items = try items(
+                written, from: from.map { $0 * Self.second }, to: to.map { $0 * Self.second })
+            #expect(!items.contains { if case .loss = $0.content { true } else { false } })
+        }
+    }
+
+    @Test func `a hole of a recording that continues is no loss: its agent has the records`()
+        throws
+    {
+        let written = try WrittenSession(segments: 4, state: .recording) { _ in 0 }
+        try FileManager.default.removeItem(atPath: written.paths[1])
+        #expect(
+            try !items(written).contains { if case .loss = $0.content { true } else { false } })
+    }
+
+    @Test(arguments: [0, 3])
+    func `a lost first or last file is a gap, by the numbers that the session counts`(
+        _ lost: Int
+    ) throws {
+        let written = try WrittenSession(segments: 4) { _ in 0 }
+        let path = written.layout.manifest(WrittenSession.name)
+        var manifest = try SessionManifest.read(path)
+        var source = SessionManifest.Source(
+            name: "camera", agent: "box", address: "192.0.2.1", tracks: [], isComplete: true)
+        source.spools = [
+            SessionManifest.SpoolEnd(
+                spool: SpoolID(high: 1, low: 1).description, first: 1,
+                sequences: SequenceSet(upTo: 1_400))
+        ]
+        manifest.sources = [source]
+        try FileSystem.replace(path, with: manifest.encoded())
+        #expect(
+            try !items(written).contains { if case .loss = $0.content { true } else { false } })
+        try FileManager.default.removeItem(atPath: written.paths[lost])
+        let losses = try items(written).compactMap {
+            if case .loss(let loss) = $0.content { loss } else { nil }
+        }
+        #expect(losses.map(\.samples) == [350])
+        #expect(losses.map(\.startNanoseconds) == [lost == 0 ? 5 * Self.second : 15 * Self.second])
     }
 }

@@ -49,7 +49,9 @@ package struct RecordedSession: Sendable {
         where entry.isFolder && ArchiveLayout.isValidName(entry.name) {
             let source = try RecordedSource(
                 SourceKey(session: session, source: entry.name), in: store,
-                zero: manifest.zeroTime, segmentNanoseconds: manifest.segmentNanoseconds)
+                zero: manifest.zeroTime, segmentNanoseconds: manifest.segmentNanoseconds,
+                ends: manifest.state == .finished
+                    ? manifest.sources.first { $0.name == entry.name }?.spools ?? [] : nil)
             if !source.files.isEmpty { sources.append(source) }
         }
         self.sources = sources

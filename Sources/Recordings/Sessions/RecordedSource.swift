@@ -46,6 +46,8 @@ package struct RecordedSource: Sendable {
     private let zero: UTCTime
     /// Nil for loose files.
     private let segmentNanoseconds: Int64?
+    /// What the session's description counts of its spools; nil: the session continues, or the files are loose.
+    private let ends: [SessionManifest.SpoolEnd]?
     private let ledger: @Sendable () throws(ArchiveError) -> Ledger.Contents
 
     /// Loose files.
@@ -55,6 +57,7 @@ package struct RecordedSource: Sendable {
         self.files = files
         self.zero = zero
         segmentNanoseconds = nil
+        ends = nil
         self.ledger = { () throws(ArchiveError) in
             try ledger.map { path throws(ArchiveError) in try Ledger.read(path) }
                 ?? .empty
@@ -62,10 +65,13 @@ package struct RecordedSource: Sendable {
     }
 
     /// A source of a store.
+    /// - Parameter ends: what the description of a finished session counts of its spools; nil: the session continues.
     package init(
-        _ source: SourceKey, in store: any SegmentStore, zero: UTCTime, segmentNanoseconds: Int64
+        _ source: SourceKey, in store: any SegmentStore, zero: UTCTime, segmentNanoseconds: Int64,
+        ends: [SessionManifest.SpoolEnd]? = nil
     ) throws(ArchiveError) {
         name = source.source
+        self.ends = ends
         files = try store.files(of: source).compactMap { entry in
             SegmentKey(source, fileName: entry.name).map { key in
                 File(
@@ -93,6 +99,32 @@ package struct RecordedSource: Sendable {
         let lines = try ledger().entries.filter { $0.kind == .stated }
         let pictures = lines.filter { $0.track == TrackKind.video.description }
         return pictures.isEmpty ? lines : pictures
+    }
+
+    /// The numbers of its records, as the session's description and the ledger state them.
+    package struct ExpectedRecords: Sendable {
+        /// The records that the session has of each spool; `first` is nil if it is unknown.
+        package var ranges: [SpoolID: (first: UInt64?, last: UInt64)] = [:]
+        /// Records that the ledger accounts for.
+        package var explained: [SpoolID: SequenceSet] = [:]
+    }
+
+    /// - Returns: nil while the session continues, because records of a hole are still to come; and for loose files.
+    package func expectedRecords() throws(ArchiveError) -> ExpectedRecords? {
+        guard let ends else { return nil }
+        var expected = ExpectedRecords()
+        for line in try ledger().entries {
+            guard let spool = line.spool.flatMap(SpoolID.init(hexadecimal:)) else { continue }
+            for range in line.sequences where range.lowerBound > 0 {
+                expected.explained[spool, default: SequenceSet()].insert(range)
+            }
+        }
+        for end in ends {
+            guard let spool = SpoolID(hexadecimal: end.spool) else { continue }
+            let first = end.first.flatMap { $0 > 0 ? $0 : nil }
+            expected.ranges[spool] = (first, end.sequences.watermark)
+        }
+        return expected
     }
 
     /// All ledger lines.

@@ -165,6 +165,13 @@ struct ReplayCommand: RepeatingCommand {
                 control.status, input: input, seconds: (ContinuousClock().now - began) / .seconds(1)
             )
             if json { try JSONOutput.print(report) } else { print(report.line) }
+            let missing = control.status.unexplainedSamples
+            guard missing == 0 else {
+                throw Failure(
+                    "\(missing) samples are neither in the files of \(input.name) nor in its ledger, and were replayed as gaps: "
+                        + "'tributary verify' names them, and --store reads media that is only in a store"
+                )
+            }
             try input.checkComplete()
         } catch let error as ReplayError {
             throw Failure("\(error)", exitStatus: error.exitStatus)
