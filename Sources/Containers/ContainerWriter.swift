@@ -15,6 +15,8 @@ package struct ContainerWriter: ~Copyable {
     private let outlet: ByteOutlet?
     private let packet: PacketHandle
     private let cancellation: Cancellation?
+    /// Duration for which ``finish()`` waits before it closes the connection, nanoseconds.
+    package let drainNanoseconds: Int64
 
     /// Creates the file, or connects, and writes the header.
     ///
@@ -93,6 +95,11 @@ package struct ContainerWriter: ~Copyable {
         self.tracks = tracks
         self.options = options
         self.cancellation = cancellation
+        if case .url(let url) = destination {
+            drainNanoseconds = SRTLibrary.drainNanoseconds(of: url)
+        } else {
+            drainNanoseconds = 0
+        }
         packet = PacketHandle()
     }
 
@@ -171,12 +178,25 @@ package struct ContainerWriter: ~Copyable {
         try check(handle.ioError)
     }
 
-    /// Writes the trailer and closes. Without it, the container is truncated.
+    /// Writes the trailer and closes. Without it, the container is truncated. A connection of SRT is closed when the receiver has had
+    /// time to present the end.
     package consuming func finish() throws(ContainerError) {
         try checkCancellation()
         try check(av_write_trailer(handle.context))
         if let io = handle.context.pointee.pb { avio_flush(io) }
         try check(handle.ioError)
+        try drain()
+    }
+
+    private static let pollMicroseconds: UInt32 = 20_000
+
+    private func drain() throws(ContainerError) {
+        guard drainNanoseconds > 0 else { return }
+        let end = ContinuousClock.now + .nanoseconds(drainNanoseconds)
+        while ContinuousClock.now < end {
+            try checkCancellation()
+            usleep(Self.pollMicroseconds)
+        }
     }
 
     private func checkCancellation() throws(ContainerError) {

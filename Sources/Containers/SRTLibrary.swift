@@ -39,6 +39,28 @@ enum SRTLibrary {
         isUsed(by: url) ? stated.withLock { $0 } : nil
     }
 
+    /// libavformat's options of the latency, microseconds: `tsbpddelay` is an old name.
+    private static let latencyOptions: Set = ["latency", "rcvlatency", "peerlatency", "tsbpddelay"]
+    /// The latency may be set by the receiver only.
+    private static let shortestDrainNanoseconds: Int64 = 1_000_000_000
+    private static let longestDrainNanoseconds: Int64 = 30_000_000_000
+    /// Time for the last packets to arrive.
+    private static let travelNanoseconds: Int64 = 200_000_000
+
+    /// Time from the last packet until the connection may be closed, nanoseconds; 0: the URL is of another scheme. In live mode, both
+    /// ends discard what is in their buffers when the connection ends: the receiver presents packets after the latency.
+    static func drainNanoseconds(of url: String) -> Int64 {
+        guard isUsed(by: url) else { return 0 }
+        let query = url.drop { $0 != "?" }.dropFirst().prefix { $0 != "#" }
+        let latencies = query.split(separator: "&").compactMap { option -> Int64? in
+            let parts = option.split(separator: "=", maxSplits: 1)
+            guard parts.count == 2, latencyOptions.contains(String(parts[0])) else { return nil }
+            return Int64(parts[1])
+        }
+        let latency = min(latencies.max() ?? 0, longestDrainNanoseconds / 1_000) * 1_000
+        return max(shortestDrainNanoseconds, latency) + travelNanoseconds
+    }
+
     private static func isUsed(by url: String) -> Bool { url.lowercased().hasPrefix("srt:") }
 
     private static func keep(_ message: String) {

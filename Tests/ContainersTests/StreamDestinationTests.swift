@@ -209,6 +209,90 @@ private final class PublishedNames: Sendable {
         #expect(Self.size(of: output) >= 50_000)
     }
 
+    /// The connection was closed at once, and both ends discarded what was in their buffers.
+    @Test func `an SRT server gets the end of a stream`() throws {
+        let media = try MediaFiles()
+        let clip = try media.make("clip.mp4", Self.clip)
+        let port = try LocalSocket(SOCK_DGRAM).port
+        let output = media.directory.appending(path: "received.ts")
+        let server = Process()
+        server.executableURL = URL(filePath: "/usr/bin/env")
+        server.arguments = ["ffmpeg", "-nostdin", "-v", "quiet", "-analyzeduration", "100000"]
+        server.arguments? += [
+            "-i", "srt://127.0.0.1:\(port)?mode=listener&latency=1500000", "-c", "copy", "-f",
+            "mpegts", output.path,
+        ]
+        server.standardError = FileHandle.nullDevice
+        try server.run()
+        defer { kill(server.processIdentifier, SIGKILL) }
+        let url = "srt://127.0.0.1:\(port)?connect_timeout=1000&latency=1500000"
+        var hasSent = false
+        for _ in 0..<30 where !hasSent {
+            do {
+                try Self.send(clip, to: url, .mpegTS)
+                hasSent = true
+            } catch ContainerError.cannotOpen {
+                // The server is starting.
+                continue
+            }
+        }
+        #expect(hasSent)
+        server.waitUntilExit()
+        func pictures(_ path: String) throws -> Int {
+            String(
+                decoding: try media.run(["-i", path, "-map", "0:v", "-f", "framemd5", "-"]),
+                as: UTF8.self
+            ).split(separator: "\n").filter { !$0.hasPrefix("#") }.count
+        }
+        #expect(try pictures(output.path) == pictures(clip))
+    }
+
+    @Test(arguments: [
+        ("srt://h:9", 1_200), ("SRT://h:9?latency=20000", 1_200),
+        ("srt://h:9?mode=caller&latency=2500000", 2_700), ("srt://h:9?latency=9999999999", 30_200),
+        ("srt://h:9?latency=-1&peerlatency=1500000", 1_700), ("srt://h:9?latency=x", 1_200),
+        ("udp://h:9?latency=2500000", 0),
+    ])
+    func `a connection of SRT stays open for the latency of the URL`(
+        _ url: String, _ milliseconds: Int
+    ) {
+        #expect(SRTLibrary.drainNanoseconds(of: url) == Int64(milliseconds) * 1_000_000)
+    }
+
+    @Test func `a cancellation ends the wait for the end of a connection of SRT`() throws {
+        let media = try MediaFiles()
+        let clip = try media.make("clip.mp4", Self.clip)
+        let port = try LocalSocket(SOCK_DGRAM).port
+        let cancellation = Cancellation()
+        let server = Process()
+        server.executableURL = URL(filePath: "/usr/bin/env")
+        server.arguments = ["ffmpeg", "-nostdin", "-v", "quiet"]
+        server.arguments? += [
+            "-i", "srt://127.0.0.1:\(port)?mode=listener", "-c", "copy", "-f", "null", "-",
+        ]
+        server.standardError = FileHandle.nullDevice
+        try server.run()
+        defer { kill(server.processIdentifier, SIGKILL) }
+        let url = "srt://127.0.0.1:\(port)?connect_timeout=1000&latency=30000000"
+        for _ in 0..<30 {
+            do {
+                try Self.send(clip, to: url, .mpegTS, cancellation: cancellation) {
+                    Thread {
+                        usleep(300_000)
+                        cancellation.cancel()
+                    }.start()
+                }
+                Issue.record("it was not cancelled")
+            } catch ContainerError.cannotOpen {
+                continue
+            } catch {
+                #expect(error as? ContainerError == .cancelled)
+            }
+            break
+        }
+        #expect(cancellation.isCancelled)
+    }
+
     private static func size(of file: URL) -> Int {
         ((try? file.resourceValues(forKeys: [.fileSizeKey]))?.fileSize) ?? 0
     }
