@@ -23,6 +23,8 @@ package enum ExportError: Error, Hashable, CustomStringConvertible {
     case otherCodec(source: String, codec: String, suffix: String)
     /// The container supports only one format per track.
     case formatChanges(TrackKind, atNanoseconds: Int64)
+    /// A track of audio has one sample rate in a file.
+    case rateChanges(path: String, atNanoseconds: Int64)
     /// The index of a virtual file would be too large.
     case tooLong
     /// A file is not supported; `reason` has the cause and the remedy.
@@ -48,6 +50,9 @@ package enum ExportError: Error, Hashable, CustomStringConvertible {
         case .formatChanges(let kind, let time):
             "the \(kind)'s format changes at \(TimelinePoint.text(time)), which only MP4 and MOV support in one file: export "
                 + "the parts with --start and --duration"
+        case .rateChanges(let path, _):
+            "\(path): its audio sample rate differs from the files before it: export the parts with --start and "
+                + "--duration, or use --audio-codec aac"
         case .tooLong:
             "the range is too long for one file: ask for a part of it, or use 'tributary export'"
         case .refused(let path, let reason): "\(path): \(reason)"

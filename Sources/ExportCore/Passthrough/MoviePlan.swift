@@ -155,11 +155,8 @@ struct MoviePlan<Storage: MovieStorage> {
             }
         }
         guard sample.timescale == tracks[index].flat.timescale else {
-            throw ExportError.refused(
-                path: sample.file.path,
-                reason:
-                    "its audio sample rate differs from the files before it: export the parts with --start "
-                    + "and --duration, or use --audio-codec aac")
+            throw ExportError.rateChanges(
+                path: sample.file.path, atNanoseconds: sample.ptsNanoseconds)
         }
         if let wanted = tracks[index].wanted, opening?.isTheOne(sample) == true,
             sample.ptsTicks < wanted, wanted - sample.dtsTicks <= Int64(Int32.max)

@@ -9,6 +9,7 @@ import Glibc
 import Logging
 import Media
 import Synchronization
+import Terminal
 import Threads
 
 /// Runs requested exports one at a time, on its own thread, into a directory of the viewer.
@@ -316,6 +317,8 @@ final class ExportQueue: Sendable {
             case .nothingThere:
                 "\(error)" + (request.rangeText.map { " \($0)" } ?? "")
             case .noTrack, .formatChanges: "\(error)"
+            case .rateChanges(_, let time):
+                "the audio sample rate changes at \(TimelinePoint.text(time)): export the parts before and after it"
             case .noSource: "there is no such source"
             case .refused(_, let reason), .damaged(_, let reason), .system(_, _, let reason): reason
             default: "the export failed"

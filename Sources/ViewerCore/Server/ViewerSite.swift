@@ -9,6 +9,7 @@ import Logging
 import MP4
 import Recordings
 import Synchronization
+import Terminal
 
 /// Shared state of all requests: the archive, and caches.
 final class ViewerSite: Sendable {
@@ -163,7 +164,17 @@ final class ViewerSite: Sendable {
         case .nothingThere, .noTrack: Problem(.notFound, "\(error)")
         case .noSource: Problem(.notFound, "there is no such source")
         case .tooLong: Problem(.contentTooLarge, "\(error)")
-        case .formatChanges, .otherCodec: Problem(.conflict, "\(error)")
+        case .otherCodec: Problem(.conflict, "\(error)")
+        case .formatChanges(let kind, let time):
+            Problem(
+                .conflict,
+                "the \(kind)'s format changes at \(TimelinePoint.text(time)): ask for the parts with from and until"
+            )
+        case .rateChanges(_, let time):
+            Problem(
+                .conflict,
+                "the audio sample rate changes at \(TimelinePoint.text(time)): ask for the parts with from and until"
+            )
         case .damaged(_, let reason):
             Problem(.serviceUnavailable, "the recording is damaged: \(reason)")
         case .cancelled, .outputExists, .outputIsInput, .system, .severalSources, .refused:

@@ -6,6 +6,7 @@ import HTTPTypes
 import Library
 import Logging
 import MP4
+import Media
 import Recordings
 import Synchronization
 import Testing
@@ -56,6 +57,8 @@ private final class BlockedWork: Sendable {
         (ExportError.noSource("a", available: ["secret"]), 404),
         (ExportError.nothingThere("stage"), 404),
         (ExportError.tooLong, 413),
+        (ExportError.formatChanges(.video, atNanoseconds: 83_500_000_000), 409),
+        (ExportError.rateChanges(path: "/secret/a.mp4", atNanoseconds: 83_500_000_000), 409),
         (ExportError.damaged(path: "/secret/a.mp4", reason: "a box is too long"), 503),
         (ExportError.refused(path: "/secret/a.mp4", reason: "it is a directory"), 503),
     ]
@@ -65,6 +68,13 @@ private final class BlockedWork: Sendable {
             let problem = try #require(ViewerSite.answer(to: error) as? Problem)
             #expect(problem.status.code == status, "\(error)")
             #expect(!problem.text.contains("secret") && !problem.text.contains("\n"), "\(error)")
+        }
+        for error in [
+            ExportError.formatChanges(.video, atNanoseconds: 83_500_000_000),
+            .rateChanges(path: "/secret/a.mp4", atNanoseconds: 83_500_000_000),
+        ] {
+            let text = (ViewerSite.answer(to: error) as? Problem)?.text ?? ""
+            #expect(text.hasSuffix("at 1:23.500: ask for the parts with from and until"))
         }
         let own = Problem(.conflict, "it is running")
         #expect((ViewerSite.answer(to: own) as? Problem)?.status == .conflict)
