@@ -3,6 +3,14 @@ import Media
 
 /// A connection to a destination, whose timestamps start at zero. Used on one thread, which it may block.
 final class ForwardOutput {
+    /// Why a sample needs another connection.
+    enum Change: String {
+        case session = "a new session begins"
+        case format = "the format changes"
+    }
+
+    /// Duration for which ``finish()`` waits, nanoseconds.
+    let drainNanoseconds: Int64
     private var writer: ContainerWriter?
     private let formats: [TrackFormat]
     private let session: String
@@ -24,14 +32,17 @@ final class ForwardOutput {
         formats = first.formats
         session = first.session
         origin = first.dtsNanoseconds
-        writer = try ContainerWriter(
+        let writer = try ContainerWriter(
             to: destination, format: format, tracks: tracks, options: options,
             cancellation: cancellation)
+        drainNanoseconds = writer.drainNanoseconds
+        self.writer = consume writer
     }
 
-    /// Whether a sample has the formats and the session of this output.
-    func continues(with sample: ForwardedSample) -> Bool {
-        sample.session == session && sample.formats == formats
+    /// Nil: the sample has the formats and the session of this output.
+    func change(before sample: ForwardedSample) -> Change? {
+        if sample.session != session { return .session }
+        return sample.formats == formats ? nil : .format
     }
 
     func write(_ sample: ForwardedSample) throws(ContainerError) {

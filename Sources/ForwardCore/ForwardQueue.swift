@@ -43,10 +43,14 @@ package struct ForwardQueue: Sendable {
     private var formats: [TrackFormat] = []
     /// After a loss, drops all samples, audio included, up to the next keyframe.
     private var gate = KeyframeGate(isSkipping: true)
+    /// The gate is closed because the destination is too slow.
+    private var isSkippingLate = false
     /// A keyframe was received.
     private var hasBegun = false
     /// Dropped samples; those before the first keyframe do not count.
     package private(set) var droppedSamples: UInt64 = 0
+    /// Dropped samples that the destination did not take in time.
+    package private(set) var lateSamples: UInt64 = 0
     /// Number of times that feed messages were lost.
     package private(set) var feedLosses: UInt64 = 0
 
@@ -72,9 +76,11 @@ package struct ForwardQueue: Sendable {
         for sample in Self.samples(of: message, media: media, now: now) {
             guard gate.admits(beginsDecodable: sample.isKeyframe || !hasVideo) else {
                 if hasBegun { droppedSamples += 1 }
+                if isSkippingLate { lateSamples += 1 }
                 continue
             }
             hasBegun = true
+            isSkippingLate = false
             samples.append(sample)
             bytes += sample.bytes.count
         }
@@ -106,8 +112,13 @@ package struct ForwardQueue: Sendable {
         {
             let hasVideo = formats.contains { $0.kind == .video }
             let later = samples[(first + 1)...].firstIndex { $0.isKeyframe || !hasVideo }
-            if later == nil { gate.skip() }
-            drop((later ?? samples.count) - first)
+            if later == nil {
+                gate.skip()
+                isSkippingLate = true
+            }
+            let number = (later ?? samples.count) - first
+            lateSamples += UInt64(number)
+            drop(number)
         }
     }
 

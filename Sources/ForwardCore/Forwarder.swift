@@ -62,6 +62,9 @@ package final class Forwarder: Sendable {
         var queue = ForwardQueue()
         var status = Status()
         var latency = ForwardLatency()
+        var slow = SlowDestination()
+        /// The last report that the destination is too slow.
+        var slowTrouble: String?
         var heardNanoseconds: Int64?
         /// Why no samples arrive.
         var feedTrouble: String?
@@ -69,7 +72,7 @@ package final class Forwarder: Sendable {
         var end: ForwardError?
         /// Cancels the calls of the connection in use.
         var cancellation: Cancellation?
-        /// The start of the blocking call that is running, monotonic nanoseconds.
+        /// The start of the blocking call that is running, monotonic nanoseconds; in the future while the call is to wait.
         var busySince: Int64?
     }
 
@@ -92,6 +95,9 @@ package final class Forwarder: Sendable {
             status.droppedSamples += state.queue.droppedSamples
             status.feedLosses = state.queue.feedLosses
             status.lateNanoseconds = state.latency.worstNanoseconds(now: Self.now)
+            if state.slow.isSlow(now: Self.now) {
+                status.trouble = status.trouble ?? state.slowTrouble
+            }
             let isHeard =
                 state.heardNanoseconds.map { Self.now - $0 < FeedAccess.silenceNanoseconds }
                 ?? false
@@ -165,6 +171,7 @@ package final class Forwarder: Sendable {
                     hasStatus = wantsStatus
                 }
                 report(access.trouble(now: Self.now))
+                reportDrops()
                 endStall()
             }
         } catch {
@@ -219,6 +226,21 @@ package final class Forwarder: Sendable {
         }
     }
 
+    /// Logs that the destination is too slow.
+    private func reportDrops() {
+        let now = Self.now
+        let trouble = state.withLock { state -> String? in
+            let dropped = state.slow.note(
+                lateSamples: state.queue.lateSamples, isConnected: state.status.state == .sending,
+                now: now)
+            guard let dropped else { return nil }
+            let name = settings.destination.name
+            state.slowTrouble = "\(name) is too slow: \(dropped) samples dropped"
+            return state.slowTrouble
+        }
+        if let trouble { logger.warning("\(trouble)") }
+    }
+
     /// Cancels a write that blocks for too long.
     private func endStall() {
         let now = Self.now
@@ -240,8 +262,10 @@ package final class Forwarder: Sendable {
             let trouble: String
             switch send(from: first) {
             case .over: return
-            case .begins(let sample):
+            case .begins(let sample, let change):
                 other = sample
+                logger.notice(
+                    "\(settings.destination.name): \(change.rawValue): connecting again")
                 continue
             case .failed(let reason): trouble = reason
             case .impossible(let error):
@@ -282,7 +306,7 @@ package final class Forwarder: Sendable {
     private enum Ending {
         case over
         /// The next sample has another session or format.
-        case begins(ForwardedSample)
+        case begins(ForwardedSample, ForwardOutput.Change)
         case failed(String)
         /// Another connection would fail for the same reason.
         case impossible(ContainerError)
@@ -293,10 +317,12 @@ package final class Forwarder: Sendable {
         let cancellation = Cancellation()
         begin(cancellation)
         defer { state.withLock { ($0.cancellation, $0.busySince) = (nil, nil) } }
+        var isConnected = false
         do throws(ContainerError) {
             let output = try ForwardOutput(
                 settings.destination, format: settings.format, first: first,
                 cancellation: cancellation)
+            isConnected = true
             state.withLock { state in
                 state.busySince = nil
                 state.status.connections += 1
@@ -305,9 +331,9 @@ package final class Forwarder: Sendable {
             logger.notice("\(settings.destination.name): connected")
             var next: ForwardedSample? = first
             while let sample = next {
-                guard output.continues(with: sample) else {
-                    try output.finish()
-                    return .begins(sample)
+                if let change = output.change(before: sample) {
+                    try finish(output)
+                    return .begins(sample, change)
                 }
                 state.withLock { $0.busySince = Self.now }
                 try output.write(sample)
@@ -321,21 +347,29 @@ package final class Forwarder: Sendable {
                 }
                 next = nextSample()
             }
-            try output.finish()
+            try finish(output)
             return .over
         } catch {
             let name = settings.destination.name
             switch error {
             case .cancelled:
+                let limit = "\(Self.stallNanoseconds / 1_000_000_000) s"
                 return .failed(
-                    "\(name) has blocked the connection for \(Self.stallNanoseconds / 1_000_000_000) s"
-                )
+                    isConnected
+                        ? "\(name) has blocked the connection for \(limit)"
+                        : "connecting to \(name) takes longer than \(limit)")
             case .cannotHold, .cannotStream, .badTrack, .unknownFormat: return .impossible(error)
             case .cannotOpen(_, let reason): return .failed("cannot connect to \(name): \(reason)")
             case .cannotWrite(_, let reason): return .failed("sending to \(name) failed: \(reason)")
             case .cannotRead, .truncated: return .failed("\(error)")
             }
         }
+    }
+
+    /// Writes the trailer and disconnects, which may block.
+    private func finish(_ output: ForwardOutput) throws(ContainerError) {
+        state.withLock { $0.busySince = Self.now + output.drainNanoseconds }
+        try output.finish()
     }
 
     private func begin(_ cancellation: Cancellation) {

@@ -137,4 +137,17 @@ import Wire
         camera.send(2)
         #expect(camera.taken().isEmpty == false)
     }
+
+    @Test func `samples that the destination does not take in time are counted apart from losses`()
+    {
+        var camera = Camera()
+        camera.send(25)
+        camera.lose(3)
+        camera.send(30)
+        #expect(camera.queue.droppedSamples > 0 && camera.queue.lateSamples == 0)
+        let lost = camera.queue.droppedSamples
+        camera.send(12 * 25)
+        #expect(camera.queue.lateSamples > 0)
+        #expect(camera.queue.lateSamples == camera.queue.droppedSamples - lost)
+    }
 }

@@ -1,5 +1,6 @@
 import Containers
 import Foundation
+import Glibc
 import Logging
 import Media
 import Messaging
@@ -17,12 +18,13 @@ import Wire
         private let end = Mutex<ForwardError?>(nil)
 
         init(
-            feed: String, to url: String = "udp://127.0.0.1:9", format: ContainerFormat = .mpegTS
+            feed: String, to url: String = "udp://127.0.0.1:9", format: ContainerFormat = .mpegTS,
+            log: LogLines = LogLines()
         ) throws {
             forwarder = try Forwarder(
                 Forwarder.Settings(
                     source: "stage", feed: feed, destination: .url(url), format: format),
-                logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+                logger: Logger(label: "test") { _ in LineCollector(lines: log) })
             Thread { [self] in
                 do throws(ForwardError) {
                     try forwarder.run()
@@ -115,4 +117,102 @@ import Wire
         #expect(try run.ending() == error)
         #expect(run.forwarder.status.trouble == "\(error)")
     }
+
+    private static let format = TrackFormat.video(
+        .h264(
+            sequenceParameterSets: [
+                [0x67, 0x42, 0xC0, 0x0A, 0xDA, 0x0F, 0x0A, 0x69, 0xA8, 0x10, 0x10]
+            ], pictureParameterSets: [[0x68, 0xCE, 0x06, 0xE2]], width: 16, height: 16))
+
+    /// Publishes a keyframe, as the collector does.
+    private static func publish(
+        _ number: Int, of session: String = "a", to socket: borrowing Socket
+    ) throws {
+        let samples = FeedSamples(
+            session: session, zeroUTCNanoseconds: 0, source: "stage", number: UInt64(number),
+            formats: [format], boundNanoseconds: 0, arrivedNanoseconds: 0,
+            runs: [
+                FeedSamples.Run(
+                    track: .video, firstSequence: UInt64(number),
+                    samples: [
+                        .init(
+                            sizeBytes: 6, dts: Int64(number) * 3_600,
+                            pts: Int64(number) * 3_600, duration: 3_600, flags: .keyframe)
+                    ])
+            ])
+        _ = try socket.receive(maximumParts: 1)
+        _ = try socket.send(
+            .bytes(FeedTopic.source("stage")),
+            .bytes(FeedMessage.samples(samples).encoded()), .bytes([0, 0, 0, 2, 0x65, 1]))
+    }
+
+    @Test func `a new session is connected anew, and the log has the reason`() throws {
+        let endpoint = Self.endpoint()
+        let context = try Context()
+        let socket = try Socket(.publisher, in: context)
+        try socket.bind(endpoint)
+        let log = LogLines()
+        let run = try Run(feed: endpoint, log: log)
+        for number in 1...400 {
+            let connections = run.forwarder.status.connections
+            try Self.publish(number, of: connections == 0 ? "a" : "b", to: socket)
+            if connections > 1 { break }
+            usleep(50_000)
+        }
+        #expect(run.forwarder.status.connections == 2)
+        run.forwarder.stop()
+        #expect(try run.ending() == nil)
+        #expect(log.text.contains("a new session begins: connecting again"))
+    }
+
+    /// Slow name resolution was called a blocked connection.
+    @Test func `a server that does not answer is not one that has blocked a connection`() throws {
+        let listener = Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        defer { close(listener) }
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let isBound = withUnsafeMutablePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                bind(listener, $0, size) == 0 && getsockname(listener, $0, &size) == 0
+            }
+        }
+        try #require(isBound && listen(listener, 4) == 0)
+        let port = UInt16(bigEndian: address.sin_port)
+        let endpoint = Self.endpoint()
+        let context = try Context()
+        let socket = try Socket(.publisher, in: context)
+        try socket.bind(endpoint)
+        let run = try Run(feed: endpoint, to: "rtmp://127.0.0.1:\(port)/a/b", format: .flv)
+        var number = 0
+        try run.trouble("connecting to rtmp://127.0.0.1:\(port)/… takes longer than 5 s") {
+            number += 1
+            try Self.publish(number, to: socket)
+        }
+        run.forwarder.stop()
+        #expect(try run.ending() == nil)
+    }
+}
+
+/// Collects lines of a log.
+private final class LogLines: Sendable {
+    private let lines = Mutex<[String]>([])
+
+    var text: String { lines.withLock { $0.joined(separator: "\n") } }
+
+    func add(_ line: String) { lines.withLock { $0.append(line) } }
+}
+
+private struct LineCollector: LogHandler {
+    let lines: LogLines
+    var logLevel = Logger.Level.info
+    var metadata: Logger.Metadata = [:]
+
+    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+        get { metadata[key] }
+        set { metadata[key] = newValue }
+    }
+
+    func log(event: LogEvent) { lines.add("\(event.message)") }
 }
