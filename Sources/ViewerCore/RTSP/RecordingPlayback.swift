@@ -134,6 +134,18 @@ final class RecordingPlayback: Sendable {
         var position: Int64
         /// Session time at which playback stops, nanoseconds.
         var end: Int64?
+        /// End and duration of each track's newest sample, nanoseconds of session time.
+        var newest: [TrackKind: (end: Int64, duration: Int64)] = [:]
+
+        /// Notes a sample.
+        /// - Returns: whether samples of its track are missing before it.
+        mutating func isLoss(before sample: RecordedSample) -> Bool {
+            let (start, duration) = (sample.dtsNanoseconds, sample.durationNanoseconds)
+            let previous = newest[sample.track]
+            newest[sample.track] = (start.clampedAdding(duration), duration)
+            // A duration is the distance to the next sample, unless samples are missing; between files it is estimated.
+            return previous.map { start.clampedSubtracting($0.end) > $0.duration / 4 * 3 } ?? false
+        }
     }
 
     let presentation: ServedPresentation
@@ -298,6 +310,7 @@ final class RecordingPlayback: Sendable {
             state.timeline = PlaybackTimeline()
             state.position = cursor.startNanoseconds
             state.end = cursor.endNanoseconds
+            state.newest = [:]
             var tracks: [Int: ServerSession.Beginning.Track] = [:]
             for sender in state.senders {
                 let ticks = saturatingRescale(
@@ -464,6 +477,7 @@ final class RecordingPlayback: Sendable {
             // Timestamps map to other times from here on.
             state.reported = nil
         }
+        if state.isLoss(before: sample) { state.senders[index].noteLoss() }
         report(sample.ptsNanoseconds, to: &batch, &state)
         batch.beginsDecodable = sample.track == .video && sample.flags.contains(.keyframe)
         do throws(BitstreamError) {

@@ -353,6 +353,34 @@ private final class PlaybackScene: Sendable {
         try await scene.site.threads.stop()
     }
 
+    /// Receivers did not learn of lost samples.
+    @Test func `a sequence number is skipped where samples are missing`() async throws {
+        let paths = try scene.archive.addSession("three", segments: 3)
+        try FileManager.default.removeItem(atPath: paths[1])
+        for (session, expected) in [("one", []), ("three", [20])] as [(String, [Int64])] {
+            let playback = try await scene.open(session)
+            let cursor = try await playback.seek(to: .from(0, until: nil))
+            var next = try #require(playback.begin(cursor).tracks[0]?.sequence)
+            var skips: [Int64] = []
+            while let steps = try await playback.next(cursor) {
+                for step in steps {
+                    let batch = step.batch.batch
+                    for packet in batch.packets where !packet.isControl {
+                        let bytes = Array(batch.bytes[packet.range])
+                        let sequence = UInt16(bytes[2]) << 8 | UInt16(bytes[3])
+                        if sequence != next {
+                            #expect(sequence == next &+ 1)
+                            skips.append(step.positionNanoseconds / second)
+                        }
+                        next = sequence &+ 1
+                    }
+                }
+            }
+            #expect(skips == expected)
+        }
+        try await scene.site.threads.stop()
+    }
+
     private func number(_ bytes: [UInt8], at offset: Int) -> UInt32 {
         bytes[offset..<offset + 4].reduce(0) { $0 << 8 | UInt32($1) }
     }
