@@ -15,6 +15,8 @@ final class RecordingPlayback: Sendable {
         var dueNanoseconds: Int64
         /// Presentation time, nanoseconds of session time.
         var positionNanoseconds: Int64
+        /// End of presentation on the ``PlaybackTimeline``, nanoseconds.
+        var endNanoseconds: Int64
         var batch: SharedBatch
         /// Playback had reached the end of a growing recording, and waited: the pace starts again here.
         var isAfterWait = false
@@ -136,6 +138,8 @@ final class RecordingPlayback: Sendable {
         var end: Int64?
         /// End and duration of each track's newest sample, nanoseconds of session time.
         var newest: [TrackKind: (end: Int64, duration: Int64)] = [:]
+        /// End of everything that was sent, on the timeline; nil: nothing was.
+        var sentEnd: Int64?
 
         /// Notes a sample.
         /// - Returns: whether samples of its track are missing before it.
@@ -307,14 +311,17 @@ final class RecordingPlayback: Sendable {
         return state.withLock { state in
             state.zeroUTCNanoseconds = cursor.zeroUTCNanoseconds
             state.reported = nil
-            state.timeline = PlaybackTimeline()
+            // RTP timestamps continue (RFC 2326 appendix B).
+            state.timeline =
+                state.sentEnd.map {
+                    PlaybackTimeline(from: cursor.startNanoseconds, playedAfter: $0)
+                } ?? PlaybackTimeline()
             state.position = cursor.startNanoseconds
             state.end = cursor.endNanoseconds
             state.newest = [:]
             var tracks: [Int: ServerSession.Beginning.Track] = [:]
             for sender in state.senders {
-                let ticks = saturatingRescale(
-                    cursor.startNanoseconds, from: .nanoseconds, to: sender.timescale)
+                let ticks = Self.ticks(at: cursor.startNanoseconds, sender, state)
                 tracks[sender.track] = .init(
                     sequence: sender.sequence, timestamp: sender.timestamp(ticks))
             }
@@ -435,9 +442,12 @@ final class RecordingPlayback: Sendable {
                 sample.dtsNanoseconds, reading.newest[sample.track] ?? .min)
             let isServed = presentation.tracks.contains { $0.format.kind == sample.track }
             let media = try isServed ? sample.read() : []
-            let (batch, played) = state.withLock { state in
+            let (batch, played, end) = state.withLock { state in
                 let batch = Self.packets(of: sample, media, presentation, &state)
-                return (batch, state.timeline.played(sample.dtsNanoseconds))
+                return (
+                    batch, state.timeline.played(sample.dtsNanoseconds),
+                    state.timeline.played(sample.endNanoseconds)
+                )
             }
             guard let batch else {
                 reading.otherFormat = sample.ptsNanoseconds
@@ -448,7 +458,7 @@ final class RecordingPlayback: Sendable {
                 steps.append(
                     Step(
                         dueNanoseconds: played, positionNanoseconds: sample.ptsNanoseconds,
-                        batch: SharedBatch(batch)))
+                        endNanoseconds: end, batch: SharedBatch(batch)))
             }
             // Samples without packets count: there may be hours of them.
             let begin = firstDue ?? due
@@ -494,7 +504,10 @@ final class RecordingPlayback: Sendable {
 
     /// A step was sent: a later start without a range continues there.
     func note(sent step: Step) {
-        state.withLock { $0.position = step.positionNanoseconds }
+        state.withLock { state in
+            state.position = step.positionNanoseconds
+            state.sentEnd = max(state.sentEnd ?? .min, step.endNanoseconds)
+        }
     }
 
     /// BYE packets of all tracks.

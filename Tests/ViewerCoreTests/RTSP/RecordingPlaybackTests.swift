@@ -353,6 +353,42 @@ private final class PlaybackScene: Sendable {
         try await scene.site.threads.stop()
     }
 
+    /// Timestamps went back to those of the earlier time.
+    @Test func `timestamps continue after a seek, and sender reports map them to the true time`()
+        async throws
+    {
+        let playback = try await scene.open()
+        let start = try #require(
+            playback.begin(try await playback.seek(to: .from(15 * second, until: nil)))
+                .tracks[0]?.timestamp)
+        _ = try await scene.send(playback, .from(15 * second, until: 18 * second))
+        let cursor = try await playback.seek(to: .from(2 * second, until: 4 * second))
+        let beginning = playback.begin(cursor)
+        #expect(beginning.startNanoseconds == 2 * second)
+        // Three seconds were played, and 0.2 s are left out.
+        #expect(beginning.tracks[0].map { $0.timestamp &- start } == 288_000)
+        var pictures: [UInt32] = []
+        var reports: [(seconds: UInt32, ticks: UInt32)] = []
+        while let steps = try await playback.next(cursor) {
+            for step in steps {
+                let batch = step.batch.batch
+                for packet in batch.packets {
+                    let bytes = Array(batch.bytes[packet.range])
+                    if packet.isControl {
+                        reports.append((number(bytes, at: 8), number(bytes, at: 16) &- start))
+                    } else if bytes[12] & 0x1F == 5 {
+                        pictures.append(number(bytes, at: 4) &- start)
+                    }
+                }
+            }
+        }
+        #expect(pictures == [288_000, 378_000])
+        let zero = UInt32(SmallArchive.zero.nanoseconds / second + 2_208_988_800)
+        #expect(reports.map(\.seconds) == [zero + 2])
+        #expect(reports.map(\.ticks) == [288_000])
+        try await scene.site.threads.stop()
+    }
+
     /// Receivers did not learn of lost samples.
     @Test func `a sequence number is skipped where samples are missing`() async throws {
         let paths = try scene.archive.addSession("three", segments: 3)
