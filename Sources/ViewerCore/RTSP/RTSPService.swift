@@ -74,7 +74,7 @@ final class RTSPService: Sendable {
         self.history = history
         self.access = access
         self.logger = logger
-        logIn = RTSPLogIn(access: access)
+        logIn = RTSPLogIn(access: access, logger: logger)
         sources = LiveSources(hub: hub)
     }
 

@@ -1,5 +1,7 @@
+import Logging
 import Media
 import RTSPServer
+import Synchronization
 import TestAccounts
 import Testing
 
@@ -7,10 +9,14 @@ import Testing
 @testable import ViewerCore
 
 @Suite struct RTSPLogInTests {
+    private static let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+
     private func answer(
         _ credentials: ClientCredentials?, _ access: Access
     ) async -> (Rights?, ServerStatus?, Bool) {
-        switch await RTSPLogIn(access: access).check(credentials, from: "192.0.2.7") {
+        switch await RTSPLogIn(access: access, logger: Self.logger).check(
+            credentials, from: "192.0.2.7")
+        {
         case .allowed(_, let rights, let pass):
             (rights, nil, access.isValid(pass, now: .now()))
         case .refused(let status): (nil, status, false)
@@ -46,6 +52,29 @@ import Testing
         #expect(right.0 != nil, "a right token is never refused")
     }
 
+    @Test func `a refused log-in is in the log once in ten seconds, and so is the lock-out`()
+        async throws
+    {
+        let scene = AccessScene()
+        try scene.add("anna")
+        let lines = LogLines()
+        let logIn = RTSPLogIn(
+            access: try scene.access(), logger: Logger(label: "test") { _ in lines })
+        // Clients ask without credentials first.
+        _ = await logIn.check(nil, from: "192.0.2.7")
+        #expect(lines.all.isEmpty)
+        let wrong = ClientCredentials.basic(name: "anna", password: AccessSample.otherPassword)
+        _ = await logIn.check(wrong, from: "192.0.2.7")
+        #expect(lines.all == ["RTSP: a log-in from 192.0.2.7 was refused"])
+        for _ in 0..<200 {
+            _ = await logIn.check(.token(AccessToken.random().text), from: "192.0.2.7")
+        }
+        #expect(lines.all.count == 2)
+        let last = lines.all.last ?? ""
+        #expect(last.hasPrefix("RTSP: log-ins from 192.0.2.7 are refused for "))
+        #expect(last.hasSuffix(" s after too many attempts"))
+    }
+
     @Test func `without accounts, every client may see everything`() async throws {
         let access = try AccessScene().access(hasAccounts: false)
         for credentials in [nil, ClientCredentials.token("x"), .basic(name: "a", password: "b")] {
@@ -53,6 +82,28 @@ import Testing
             #expect(rights == .everything && goesOn)
         }
     }
+}
+
+/// Collects the lines of a log.
+private final class LogLines: LogHandler {
+    private let lines = Mutex<[String]>([])
+
+    var all: [String] { lines.withLock { $0 } }
+    var logLevel: Logger.Level {
+        get { .info }
+        set {}
+    }
+    var metadata: Logger.Metadata {
+        get { [:] }
+        set {}
+    }
+
+    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+        get { nil }
+        set {}
+    }
+
+    func log(event: LogEvent) { lines.withLock { $0.append("\(event.message)") } }
 }
 
 @Suite struct RecordingPaceTests {
