@@ -434,8 +434,14 @@ package final class Access: Sendable {
             throw .linkTooLong(maximumDays: SignedLink.maximumLifeSeconds / 86_400)
         }
         let target = try SignedLink.Target(path: path, query: query)
-        guard identity != .link, rights.mayRead(target.source) else {
+        guard identity != .link else {
             throw .notLinkable(reason: "only who may see a source can share it: log in first")
+        }
+        guard rights.mayRead(target.source) else {
+            throw .notLinkable(
+                reason:
+                    "this account may not see '\(target.source)', and cannot share it: log in with another account"
+            )
         }
         guard let accounts else { return target.address }
         let account = state.withLock { $0.index.account(of: identity) }

@@ -70,6 +70,8 @@ package final class ContainerReplay {
             return .failed("\(error)")
         } catch let error as ReplayError {
             throw error
+        } catch let error as ArchiveError {
+            throw ReplayError(reading: error)
         } catch {
             throw ReplayError("\(error)")
         }

@@ -48,7 +48,7 @@ package struct RecordingPlayer: SourcePlayer {
                 MissingRecords($0, from: window.from, to: to)
             }
         } catch {
-            throw ReplayError("\(error)")
+            throw ReplayError(reading: error)
         }
         name = source.name
         present = formats
@@ -66,7 +66,7 @@ package struct RecordingPlayer: SourcePlayer {
             hasBegun = true
             return ahead
         } catch {
-            throw ReplayError("\(error)")
+            throw ReplayError(reading: error)
         }
     }
 

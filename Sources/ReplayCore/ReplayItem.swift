@@ -71,6 +71,17 @@ package struct ReplayError: Error, Hashable, CustomStringConvertible {
         self.isRefused = isRefused
     }
 
+    /// A recording that cannot be read.
+    init(reading error: ArchiveError) {
+        if case .malformed = error {
+            self.init(
+                "\(error); replay the other sources with --source, or continue behind it with --from"
+            )
+        } else {
+            self.init("\(error)")
+        }
+    }
+
     /// No source has samples in the requested time.
     static let nothing = ReplayError(
         "nothing to play: no source has samples in this range")

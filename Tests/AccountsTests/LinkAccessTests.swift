@@ -37,6 +37,17 @@ struct `Access by link` {
         #expect(access.check(link: "/live?signature=\0") == .refused(.linkInvalid))
     }
 
+    @Test func `an account that may not see a source is not told to log in`() throws {
+        try scene.add("anna")
+        let access = try scene.access()
+        let error = #expect(throws: AccessError.self) {
+            try link(access, rights: Rights(role: .viewer, sources: .named(["hall"])))
+        }
+        #expect("\(try #require(error))".contains("this account may not see 'door'"))
+        let other = #expect(throws: AccessError.self) { try link(access, for: .link) }
+        #expect("\(try #require(other))".contains("log in first"))
+    }
+
     @Test func `permits live media of one source for an embedded page only`() throws {
         try scene.add("anna")
         let access = try scene.access()

@@ -306,6 +306,17 @@ struct `An agent` {
         #expect(agent.logs.allSatisfy { $0.text.contains("tcp://collector:5550") })
     }
 
+    @Test func `a replay keeps nothing, and does not say so`() {
+        var agent = AgentHarness(forgetsAtPersisted: true)
+        agent.connect()
+        agent.welcome()
+        agent.perform(agent.link.disconnected(now: agent.now))
+        for _ in 0..<600 { agent.tick(milliseconds: 100) }
+        #expect(agent.logs.count > 1)
+        #expect(agent.logs.allSatisfy { !$0.text.contains("keeping samples") })
+        #expect(agent.logs.last?.text.hasSuffix("; trying again until it answers") == true)
+    }
+
     @Test(arguments: RefusalReason.allCases)
     func `treats each refusal as final or temporary by its reason`(reason: RefusalReason) {
         var agent = AgentHarness()

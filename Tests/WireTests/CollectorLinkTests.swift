@@ -144,6 +144,16 @@ struct `A source that another agent holds` {
         #expect(collector.takeRefusal(of: 1) == nil)
     }
 
+    @Test func `stays with it when a replay sends it too, whose names are recorded`() {
+        var collector = CollectorHarness.greeted()
+        var hello = Fixtures.hello(spool: 2, agent: "box8")
+        hello.forgetsAtPersisted = true
+        collector.send(.hello(hello), from: 2)
+        collector.send(.heartbeat(Heartbeat()))
+        let text = collector.takeRefusal(of: 2)?.text ?? ""
+        #expect(text.hasSuffix("stop that agent, or replay into another collector"))
+    }
+
     @Test func `stays with it when its samples keep coming`() {
         var collector = contested()
         collector.send(.samples(Fixtures.samples()))

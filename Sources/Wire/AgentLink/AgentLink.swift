@@ -231,7 +231,7 @@ package struct AgentLink<Payload: Sendable>: Sendable {
             actions.append(
                 log(
                     .warning,
-                    "lost the collector at \(route.endpoint); keeping samples, trying again"))
+                    "lost the collector at \(route.endpoint); \(keeping)trying again"))
             offlineSince = now
             nextWaitingNotice = 1
         }
@@ -256,7 +256,7 @@ package struct AgentLink<Payload: Sendable>: Sendable {
         guard why != obstacle else { return retry(now: now, after: Self.pausesWhenRefused) }
         obstacle = why
         nextWaitingNotice = 1
-        return [log(.error, "\(why); keeping samples, trying again")]
+        return [log(.error, "\(why); \(keeping)trying again")]
             + retry(now: now, after: Self.pausesWhenRefused)
     }
 
@@ -469,7 +469,7 @@ extension AgentLink {
         case .unknownConnection:
             return retry(now: now)
         case .stopping:
-            let line = log(.warning, "the collector is stopping; keeping samples, trying again")
+            let line = log(.warning, "the collector is stopping; \(keeping)trying again")
             if case .flowing = state {
                 offlineSince = now
                 nextWaitingNotice = 1
@@ -575,10 +575,12 @@ extension AgentLink {
             absence ?? (isUnanswered ? "the \(collector) does not answer" : "no \(collector)")
         // An obstacle's text ends with advice.
         let since = obstacle.map { "\($0) (for \(seconds) s)" } ?? "\(trouble) for \(seconds) s"
-        return [
-            log(.warning, "\(since); keeping samples \(keptText) and trying again until it answers")
-        ]
+        let kept = settings.forgetsAtPersisted ? "" : "keeping samples \(keptText) and "
+        return [log(.warning, "\(since); \(kept)trying again until it answers")]
     }
+
+    /// A replay keeps no samples: the recording has them.
+    private var keeping: String { settings.forgetsAtPersisted ? "" : "keeping samples, " }
 
     /// Kind of storage, and bytes in it.
     private var keptText: String {

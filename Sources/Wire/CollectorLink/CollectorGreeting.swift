@@ -188,8 +188,12 @@ extension CollectorLink {
         let names = claim.hello.sources.map(\.name).filter { name in
             holder.accounts.contains { $0.name == name }
         }
+        // Copies are sent by a replay, whose sources have the recorded names.
+        let remedy =
+            claim.hello.forgetsAtPersisted
+            ? "replay into another collector" : "give this one another --source name"
         return "the source \(names.joined(separator: ", ")) is being sent by \(holder.agent) at "
-            + "\(holder.address): stop that agent, or give this one another --source name"
+            + "\(holder.address): stop that agent, or \(remedy)"
     }
 
     /// Live connections of other agents that hold a source of `hello`.

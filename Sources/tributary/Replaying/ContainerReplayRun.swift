@@ -114,15 +114,18 @@ enum ContainerReplayRun {
             let report = ReplayReport(
                 control.status, input: input, seconds: (ContinuousClock().now - began) / .seconds(1)
             )
-            if target.isFile {
-                if command.json {
-                    try JSONOutput.print(report)
+            // Standard output may be the stream itself.
+            if command.json {
+                let text = try JSONOutput.text(report)
+                if case .descriptor = target.destination {
+                    console.tell(text)
                 } else {
-                    print(report.line)
-                    for note in report.notes { print("  note: \(note)") }
+                    print(text)
                 }
+            } else if target.isFile {
+                print(report.line)
+                for note in report.notes { print("  note: \(note)") }
             } else {
-                // Standard output may be the stream itself.
                 console.line(report.line)
             }
             try input.checkComplete()

@@ -90,7 +90,7 @@ struct ReplayCommand: RepeatingCommand {
 
     @OptionGroup(title: "Keys") var keys: KeyOptions
 
-    @Flag(help: "Print the result as JSON.")
+    @Flag(help: "Print the result as JSON; with --to - on standard error.")
     var json = false
 
     @OptionGroup(title: "Log") var log: LogOptions
