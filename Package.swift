@@ -356,7 +356,7 @@ let package = Package(
         tests("CollectorClient", "CollectorClient", "Wire"),
         tests(
             "ReplayCore", "Hashing", "Archive", "Containers", "Library", "Media", "Messaging",
-            "Recordings", "ReplayCore", "TestMedia", "TestRecordings", "Wire"),
+            "Recordings", "ReplayCore", "Spooling", "TestMedia", "TestRecordings", "Wire"),
         tests("Repository"),
         tests("RTSP", "Media", "RTSP", "TestMedia"),
         tests("RTSPServer", "Hashing", "Media", "RTSP", "RTSPServer", "TestMedia"),

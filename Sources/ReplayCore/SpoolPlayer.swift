@@ -39,6 +39,11 @@ package struct SpoolPlayer: SourcePlayer {
     /// - Parameter name: of the source.
     package init(_ directory: String, name: String) throws(ReplayError) {
         self.name = name
+        guard !DirectoryStorage.isInUse(directory) else {
+            throw ReplayError(
+                "the spool \(directory) is in use by an agent, which sends it: stop that agent, or replay a copy of the directory"
+            )
+        }
         do throws(SpoolError) {
             let shelf = try SpoolSet(
                 storage: ReadOnlyDirectory(path: directory), limitBytes: .max)
