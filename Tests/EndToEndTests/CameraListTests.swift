@@ -68,7 +68,7 @@ extension EndToEnd {
                 _ = try write(["door": "    b-frames: 1"], "linger: 10s", on: stage)
                 agent.signal(SIGHUP)
                 try await agent.says("door started again")
-                try await agent.says("no collector at", times: 2)
+                try await agent.says(" at 10 fps", times: 2)
                 let collector = try await stage.collector("--once")
                 _ = try await stage.holds(1, of: "door")
                 agent.signal(SIGTERM)
