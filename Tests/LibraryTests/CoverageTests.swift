@@ -154,6 +154,27 @@ import Testing
         #expect(all[0].missing.map(\.count) == [50])
     }
 
+    @Test func `a file that is a pipe shows nothing until it is a file again`() throws {
+        let paths = try archive.addSession(Self.session, segments: 3)
+        let memory = CoverageMemory()
+        func recorded() throws -> [ClosedRange<Int64>] {
+            let library = try library()
+            _ = try library.overview(of: Self.session)
+            return seconds(
+                try library.coverage(
+                    of: Self.session, sources: nil, from: nil, until: nil, pixels: 1_000,
+                    remembering: memory, where: { _ in true }
+                ).first?.recorded ?? [])
+        }
+        let aside = paths[2] + ".aside"
+        try FileManager.default.moveItem(atPath: paths[2], toPath: aside)
+        #expect(mkfifo(paths[2], 0o600) == 0)
+        #expect(try recorded() == [0...20])
+        try FileManager.default.removeItem(atPath: paths[2])
+        try FileManager.default.moveItem(atPath: aside, toPath: paths[2])
+        #expect(try recorded() == [0...30])
+    }
+
     @Test func `an unreadable file is not recorded`() throws {
         let paths = try archive.addSession(Self.session, segments: 3)
         try FileSystem.replace(paths[1], with: Array("nonsense".utf8))

@@ -102,8 +102,10 @@ package enum ArchiveError: Error, Hashable, CustomStringConvertible {
         }
     }
 
-    /// Whether the disk cannot read a file's sectors.
-    package var isForMedium: Bool { code == EIO }
+    /// Whether one file is missing, unreadable or wrong. Other files of the archive may be readable.
+    package var isForOneFile: Bool {
+        isForContent || isForAbsence || isForEntry || code == EIO
+    }
 
     /// Whether the files of one session do not respond: those of others may.
     package var isForSilence: Bool { code == ETIMEDOUT }

@@ -78,9 +78,8 @@ extension RecordingLibrary {
         do throws(ArchiveError) {
             return try RecordedSpan(of: file.opened())
         } catch {
-            if case .malformed = error { return nil }
-            if error.isForAbsence { return nil }
-            throw error
+            guard error.isForOneFile else { throw error }
+            return nil
         }
     }
 }

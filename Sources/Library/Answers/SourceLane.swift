@@ -255,16 +255,10 @@ private struct LaneReader {
             }
         } catch {
             // A damaged, removed or unreadable file shows nothing; `verify` reports the error.
-            switch error {
-            case .malformed: break
-            default:
-                guard error.isForAbsence || error.isForEntry || error.isForMedium else {
-                    throw error
-                }
-                if !error.isForAbsence {
-                    hasUnreadableFiles = true
-                    found.entry = nil
-                }
+            guard error.isForOneFile else { throw error }
+            if !error.isForContent, !error.isForAbsence {
+                hasUnreadableFiles = true
+                found.entry = nil
             }
         }
         if library.merged?.temporaryOmissions != omissions { found.entry = nil }
