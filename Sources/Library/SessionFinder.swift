@@ -198,7 +198,7 @@ package struct SessionFinder: Sendable {
         }
         if StoreAddress.isAddress(what) { throw LibraryError.address(what) }
         guard NamedPath.exists(what) else {
-            // A name that was given to a session may look like a path.
+            // A name that was given to a session may look like a path. Without a readable archive, it is a path.
             if isPath, (try? Self.named(what, in: library()).isEmpty) ?? true {
                 throw LibraryError.noFile(what)
             }

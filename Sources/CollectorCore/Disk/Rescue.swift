@@ -5,7 +5,7 @@ import Media
 /// recording.
 ///
 /// The source's open files are cut to what is known to be durable, read, and turned into ordinary MP4s, exactly as after a crash.
-/// Later records have not been acknowledged, so their agent still has them. Jobs that are queued meanwhile depend on lost data:
+/// Later records have not been acknowledged, so their agent still has them. Jobs queued in the meantime depend on lost data:
 /// they are discarded until the receiving thread has been notified and states where to continue (``DiskJob/goOn(_:)``).
 struct Rescue: Sendable {
     /// Maximum pause, in rounds. If every attempt fails, the pause doubles: 1, 2, 4, … seconds, up to twice a minute.

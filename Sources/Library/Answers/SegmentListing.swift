@@ -17,7 +17,7 @@ package struct SegmentListing: Encodable, Sendable {
     package var sizeBytes: UInt64
 }
 
-/// A segment of which an archive has the proof, and not the media.
+/// A segment whose proof is in an archive without its media.
 package struct AbsentMedia: Hashable, Sendable {
     package var segment: SegmentKey
     /// The store that has it, according to the proof: `s3://BUCKET/PREFIX`.

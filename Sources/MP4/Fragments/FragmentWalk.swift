@@ -59,7 +59,7 @@ package struct FragmentWalk<Source: ByteSource> {
         self.defaults = defaults
     }
 
-    /// The next box, or the damage in its place; nil at the end of the file.
+    /// The next box, or damage where a box should be; nil at the end of the file.
     ///
     /// - Throws: only when the source cannot be read.
     package mutating func next() throws(MP4Error) -> Step? {

@@ -22,7 +22,7 @@ package struct LostObjects {
     /// Compares a session of the archive with the store. A session without proofs needs no request.
     package func dropProofs(of session: String) throws(UploadError) -> Outcome {
         let layout = place.layout
-        // Before the listing: another program may prove segments meanwhile.
+        // Read before the listing: another program may upload segments at the same time.
         let proofs = try place.disk { () throws(ArchiveError) in try self.proofs(of: session) }
         let record = try place.disk { () throws(ArchiveError) in
             try StoredDocuments.read(layout.stored(session), store: place.bucket.name)

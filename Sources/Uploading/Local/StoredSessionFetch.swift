@@ -57,7 +57,7 @@ package struct StoredSessionFetch {
             }
     }
 
-    /// The session's segments of which the disk has the proof only.
+    /// Segments whose proof is on the disk without their media.
     private func moved(_ session: String) throws(ArchiveError) -> [SegmentKey] {
         let layout = place.layout
         var moved: [SegmentKey] = []
