@@ -308,9 +308,7 @@ let package = Package(
             "Messaging", "CollectorClient", "RTSP", "Spooling", "TestMedia", "TestSpools", "Wire"),
         tests(
             "Archive", "Archive", "Catalog", "Library", "Media", "MP4", "Recordings", "RTSP",
-            "TestDisks",
-            "TestRecordings",
-            "TestSpools", "Timing"),
+            "TestDisks", "TestMedia", "TestRecordings", "TestSpools", "Timing"),
         tests(
             "Catalog", "Archive", "Catalog", "Library", "Media", "PostgreSQL", "Recordings",
             "SQLite", "TestDatabases", "TestSpools",
