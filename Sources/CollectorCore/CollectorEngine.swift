@@ -645,7 +645,7 @@ extension CollectorEngine {
         }
     }
 
-    private mutating func open(_ source: OpenedSource, at now: Instant) {
+    private mutating func open(_ source: SourceIntroduction, at now: Instant) {
         sourceCounters.opened(source, at: latest)
         places.opened(source.name, at: latest)
         departures[source.name] = nil
@@ -659,10 +659,7 @@ extension CollectorEngine {
                 .info, "continues its numbering after record \(missing.upperBound)", of: source.name
             )
         }
-        record(
-            recorder.open(
-                SourceIntroduction(source), received: source.missing?.upperBound ?? source.received,
-                missing: source.missing, held: source.held, at: now))
+        record(recorder.open(source, at: now))
     }
 
     /// Records samples whose payload is valid; otherwise the sender is refused.
@@ -818,14 +815,5 @@ extension CollectorEngine {
             if places.count > 1, let last = places.last { jobs.remove(at: last) }
         }
         jobs.append(job)
-    }
-}
-
-extension SourceIntroduction {
-    init(_ source: OpenedSource) {
-        self.init(
-            name: source.name, agent: source.agent, address: source.address, owner: source.owner,
-            spool: source.spool, epochs: source.epochs, tracks: source.tracks, term: source.term,
-            session: source.session, hasOtherCollectors: source.hasOthers)
     }
 }

@@ -31,8 +31,8 @@ private let second: Int64 = 1_000_000_000
         var camera = SteadyCamera("camera", clockNanoseconds: 33 * second)
         camera.sequence = 101
         var introduction = camera.introduction
-        introduction.term = 2
-        introduction.session = offer(camera, zero: 900 * second)
+        introduction.statement.term = 2
+        introduction.statement.session = offer(camera, zero: 900 * second)
         harness.recorder.exchanges(
             camera.exchange(at: 1_001 * second), by: introduction.clockOwner, epoch: camera.epoch)
         harness.apply(
@@ -71,7 +71,7 @@ private let second: Int64 = 1_000_000_000
         harness.tick(1_003 * second)
         var second = SteadyCamera("second")
         var introduction = second.introduction
-        introduction.session = offer(second, zero: 900 * 1_000_000_000)
+        introduction.statement.session = offer(second, zero: 900 * 1_000_000_000)
         harness.recorder.exchanges(
             second.exchange(at: 1_004 * 1_000_000_000), by: introduction.clockOwner,
             epoch: second.epoch)
@@ -94,7 +94,7 @@ private let second: Int64 = 1_000_000_000
         var offer = offer(camera, zero: 900 * second)
         // Its exchange took longer there than here.
         offer.exchange.t3 += 3_600 * second
-        introduction.session = offer
+        introduction.statement.session = offer
         harness.recorder.exchanges(
             camera.exchange(at: 1_001 * second), by: introduction.clockOwner, epoch: camera.epoch)
         harness.apply(

@@ -125,7 +125,7 @@ private let second: Int64 = 1_000_000_000
                     SourceOffer(
                         name: "camera\(number)", tracks: [DiskScene.format], firstSequence: 1)
                 ])
-            hello.hasOthers = hasOthers
+            hello.statement.hasOthers = hasOthers
             engine.receive(
                 IncomingMessage(
                     peer: PeerID([number]), address: "10.0.0.\(number)",

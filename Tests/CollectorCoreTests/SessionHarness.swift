@@ -250,3 +250,17 @@ struct SessionHarness {
         jobs.compactMap { if case .endSession(let manifest) = $0 { manifest } else { nil } }.last
     }
 }
+
+extension SessionRecorder {
+    /// A source has connected or reconnected, with these records received, missing and held elsewhere.
+    mutating func open(
+        _ introduction: SourceIntroduction, received: UInt64,
+        missing: ClosedRange<UInt64>? = nil, held: [HeldRange] = [], at now: Instant
+    ) -> [Action] {
+        var introduction = introduction
+        introduction.received = received
+        introduction.missing = missing
+        introduction.held = held
+        return open(introduction, at: now)
+    }
+}

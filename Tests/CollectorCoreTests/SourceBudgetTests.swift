@@ -177,9 +177,9 @@ import Testing
     @Test func `counters stop at the largest number`() throws {
         var sourceCounters = SourceCounters()
         sourceCounters.opened(
-            OpenedSource(
-                name: "stage", agent: "box", software: "agent 1", address: "10.0.0.7", owner: "",
-                spool: SpoolID.random(), epochs: [], tracks: [], received: 0, missing: nil), at: 0)
+            SourceIntroduction(
+                name: "stage", agent: "box", address: "10.0.0.7", spool: SpoolID.random(),
+                epochs: [], tracks: []), at: 0)
         for _ in 0..<2 { sourceCounters.missed(.max, of: "stage", cause: "overrun") }
         #expect(sourceCounters["stage"]?.counts.lostSamples == .max)
     }

@@ -9,11 +9,13 @@ import Testing
 @Suite struct SourceCountersTests {
     private static let second: Int64 = 1_000_000_000
 
-    private func source(_ name: String, spool: UInt8 = 1) throws -> OpenedSource {
-        OpenedSource(
-            name: name, agent: "box", software: "agent 1", address: "10.0.0.7", owner: "",
+    private func source(_ name: String, spool: UInt8 = 1) throws -> SourceIntroduction {
+        var source = SourceIntroduction(
+            name: name, agent: "box", address: "10.0.0.7",
             spool: try #require(SpoolID([UInt8](repeating: spool, count: 16))), epochs: [],
-            tracks: [], received: 0, missing: nil)
+            tracks: [])
+        source.software = "agent 1"
+        return source
     }
 
     @Test func `a gap counts with its cause, and every cause begins at zero`() throws {

@@ -93,7 +93,7 @@ private let second: Int64 = 1_000_000_000
     @Test func `a source that another collector has is not away, and not late`() throws {
         var engine = engine()
         var hello = hello
-        hello.hasOthers = true
+        hello.statement.hasOthers = true
         send(.hello(hello), to: &engine, at: second)
         let payload = TestPayload(count: 100)
         payload.buffer.storeBytes(of: UInt32(96).bigEndian, as: UInt32.self)
@@ -133,8 +133,8 @@ private let second: Int64 = 1_000_000_000
     @Test func `a drain is done when no source has returned for a while`() {
         var engine = engine()
         var hello = hello
-        hello.hasOthers = true
-        hello.collectors = 2
+        hello.statement.hasOthers = true
+        hello.statement.collectors = 2
         send(.hello(hello), to: &engine, at: second)
         let first = engine.drain(true, at: SessionHarness.instant(2 * second))
         #expect(first.moving == 0 && first.leaving == 1 && !first.isDone)
@@ -142,7 +142,7 @@ private let second: Int64 = 1_000_000_000
         // Another collector has refused it: it comes back, is refused, and then says that it has no other one.
         send(.hello(hello), to: &engine, at: 7 * second)
         #expect(engine.drain(true, at: SessionHarness.instant(9 * second)).leaving == 1)
-        hello.hasOthers = false
+        hello.statement.hasOthers = false
         send(.hello(hello), to: &engine, at: 10 * second)
         let back = engine.drain(true, at: SessionHarness.instant(30 * second))
         #expect(back.returned == ["camera"] && back.staying == [] && back.leaving == 0)

@@ -290,7 +290,7 @@ struct SimulatedAgent {
             guard case .hello(var hello)? = try? WireMessage(decoding: message.header) else {
                 return message
             }
-            hello.term = 1
+            hello.statement.term = 1
             return (WireMessage.hello(hello).encoded(), message.payload)
         }
     }

@@ -11,8 +11,8 @@ import Testing
 
     private func hello(term: UInt64 = 3, hasOthers: Bool = true, spool: UInt8 = 1) -> Hello {
         var hello = Fixtures.hello(spool: spool)
-        hello.term = term
-        hello.hasOthers = hasOthers
+        hello.statement.term = term
+        hello.statement.hasOthers = hasOthers
         return hello
     }
 
@@ -23,7 +23,7 @@ import Testing
             HeldRange(collector: "west", sequences: 1...9),
             HeldRange(collector: "tcp://b:5550", sequences: 12...29),
         ]
-        hello.session = SessionOffer(
+        hello.statement.session = SessionOffer(
             clock: Self.clock, collector: "west", exchange: Fixtures.exchange(1))
         #expect(try WireMessage(decoding: WireMessage.hello(hello).encoded()) == .hello(hello))
         var welcome = Welcome(
@@ -57,7 +57,7 @@ import Testing
                 Issue.record("not opened")
                 continue
             }
-            #expect(source.term == term)
+            #expect(source.statement.term == term)
         }
     }
 
@@ -118,7 +118,7 @@ import Testing
         #expect(collector.takeEvents() == [.turnedAway(sources: ["camera1"])])
         // A second connection is tried again and again, wherever the first one is.
         var second = hello()
-        second.isMirror = true
+        second.statement.isMirror = true
         collector.send(.hello(second), from: 5)
         #expect(collector.takeRefusal(of: 5)?.reason == .elsewhere)
         #expect(collector.takeEvents() == [])
@@ -153,7 +153,7 @@ import Testing
             var collector = CollectorHarness(settings: settings)
             collector.link.elsewhere = "drained"
             var hello = hello(hasOthers: false)
-            hello.collectors = collectors
+            hello.statement.collectors = collectors
             collector.send(.hello(hello))
             #expect(collector.takeRefusal(of: 1) == nil)
             #expect(collector.link.returnedSources == (isReturned ? ["camera1"] : []))
@@ -192,7 +192,7 @@ import Testing
         ]
         for (reason, leaves) in reasons {
             var agent = AgentHarness()
-            agent.link.route.hasOthers = true
+            agent.link.route.statement.hasOthers = true
             agent.connect()
             agent.receive(.refusal(Refusal(reason: reason, text: "full")))
             #expect(agent.failure == nil)
@@ -201,11 +201,11 @@ import Testing
         }
         // One that says that it has none has others nevertheless.
         var last = AgentHarness()
-        last.link.route.hasOthers = true
+        last.link.route.statement.hasOthers = true
         last.link.route.isLastResort = true
         last.connect()
         let isSaid = last.takeSent().contains {
-            if case .hello(let hello) = $0 { hello.hasOthers } else { false }
+            if case .hello(let hello) = $0 { hello.statement.hasOthers } else { false }
         }
         #expect(!isSaid)
         last.receive(.refusal(Refusal(reason: .version, text: "other")))

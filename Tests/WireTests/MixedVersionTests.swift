@@ -34,8 +34,8 @@ import Testing
     @Test func `fields that an earlier version lacks are removed, also nested ones`() throws {
         let history = try #require(Self.history)
         var hello = Fixtures.hello()
-        hello.term = 7
-        hello.hasOthers = true
+        hello.statement.term = 7
+        hello.statement.hasOthers = true
         hello.sources[0].firstSequence = 30
         hello.sources[0].held = [HeldRange(collector: "west", sequences: 1...29)]
         let bytes = WireMessage.hello(hello).encoded()
@@ -43,8 +43,8 @@ import Testing
             try WireMessage(decoding: history.message(bytes, in: WireLimits.minor)) == .hello(hello)
         )
         var earlier = hello
-        earlier.term = 0
-        earlier.hasOthers = false
+        earlier.statement.term = 0
+        earlier.statement.hasOthers = false
         earlier.sources[0].held = []
         #expect(try WireMessage(decoding: history.message(bytes, in: 8)) == .hello(earlier))
     }

@@ -281,7 +281,7 @@ struct Delivery<Payload: SpooledPayload>: Sendable {
     mutating func connected(now: Int64) -> [Action] {
         if note.endpoint != choice.present { turn() }
         var route = route(of: senders[0], now: now)
-        route.hasOthers = hasOthers(choice, now: now)
+        route.statement.hasOthers = hasOthers(choice, now: now)
         senders[0].link.route = route
         stateHeld(at: .sending(0), inMirror: false)
         let actions = senders[0].link.connected(now: now)
@@ -644,15 +644,15 @@ extension Delivery {
     /// The route of the connected sender, for its Hello.
     private func route(of sender: Sender, now: Int64) -> LinkRoute {
         var route = LinkRoute(endpoint: choice.present)
-        route.term = note.term
+        route.statement.term = note.term
         route.isLastResort = choice.isLastResort
-        route.collectors = UInt32(1 + others(than: choice.present, now: now).count)
+        route.statement.collectors = UInt32(1 + others(than: choice.present, now: now).count)
         if let session = note.session,
             let epoch = sender.epochs.last(where: { $0.identity == session.epoch })
         {
             var exchange = session.exchange
             exchange.epoch = epoch.number
-            route.session = SessionOffer(
+            route.statement.session = SessionOffer(
                 clock: session.clock, collector: session.collector, exchange: exchange)
         }
         return route
@@ -1165,9 +1165,9 @@ extension Delivery {
         mirror?.connected = identity
         var route = route(of: self[seat], now: now)
         route.endpoint = present
-        route.hasOthers = mirror.map { hasOthers($0.choice, now: now) } ?? false
+        route.statement.hasOthers = mirror.map { hasOthers($0.choice, now: now) } ?? false
         route.isLastResort = mirror?.choice.isLastResort ?? false
-        route.isMirror = true
+        route.statement.isMirror = true
         self[seat].mirror?.route = route
         stateHeld(at: seat, inMirror: true)
         let actions = changeMirror { $0.connected(now: now) }

@@ -238,25 +238,19 @@ struct SessionRecorder: Sendable {
     // MARK: Events of sources
 
     /// A source has connected or reconnected.
-    /// - Parameters:
-    ///   - received: the last of its records that need not be recorded again.
-    ///   - missing: records up to that one that are not on disk and that no agent has any more.
-    ///   - held: records that other collectors hold, as its agent says.
-    mutating func open(
-        _ introduction: SourceIntroduction, received: UInt64,
-        missing: ClosedRange<UInt64>? = nil, held: [HeldRange] = [], at now: Instant
-    ) -> [Action] {
+    mutating func open(_ introduction: SourceIntroduction, at now: Instant) -> [Action] {
         let name = introduction.name
         let spool = introduction.spool
         heldToClose.remove(name)
         lateGoodbyes[name] = nil
+        let missing = introduction.missing
         var lost = missing.map { [$0] } ?? []
         var absent: [ClosedRange<UInt64>] = []
         var actions: [Action] = []
         if let missing {
             let own = durable.durable(source: name, spool: spool)
             absent = own.missing(in: missing)
-            let known = noteHeld(held, within: missing, own: own, of: name, spool)
+            let known = noteHeld(introduction.held, within: missing, own: own, of: name, spool)
             lost = known.missing(in: missing)
             if sources[name]?.value.hasJoined != true, !known.ranges.isEmpty {
                 // There may be no session before the agent ends.
@@ -265,8 +259,10 @@ struct SessionRecorder: Sendable {
                 actions.append(.unrecorded(records))
             }
         }
-        durable.begin(source: name, spool: spool, received: received, missing: missing)
-        durable.note(term: introduction.term, source: name, spool: spool)
+        durable.begin(
+            source: name, spool: spool, received: missing?.upperBound ?? introduction.received,
+            missing: missing)
+        durable.note(term: introduction.statement.term, source: name, spool: spool)
         for range in absent { durable.note(absent: range, source: name, spool: spool) }
         let persisted = durable.persisted(source: name, spool: spool)
         for range in lost where persisted < range.upperBound {
@@ -748,7 +744,8 @@ struct SessionRecorder: Sendable {
     private mutating func beginning(at now: Instant) -> SessionBeginning {
         if let offer = offeredSession(at: now) { return SessionBeginning(offer) }
         let mayBeginElsewhere =
-            settings.isOnSite || waitingIntroductions.contains(where: \.hasOtherCollectors)
+            settings.isOnSite
+            || waitingIntroductions.contains(where: \.statement.mayBeRecordedElsewhere)
         let zero = earliestPresented(at: now) ?? now.monotonic
         let zeroUTC = UTCTime(nanoseconds: now.utc.nanoseconds - (now.monotonic - zero))
         return SessionBeginning(

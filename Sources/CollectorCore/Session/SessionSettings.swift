@@ -46,23 +46,7 @@ extension SessionSettings {
     }
 }
 
-/// A source, as its agent described it.
-struct SourceIntroduction: Sendable {
-    var name: String
-    var agent: String
-    var address: String
-    /// The name of its key; without keys, its address.
-    var owner = ""
-    var spool: SpoolID
-    var epochs: [Epoch]
-    var tracks: [TrackFormat]
-    /// The term under which it is sent; 0: its agent does not support terms.
-    var term: UInt64 = 0
-    /// The session in which another collector recorded it last.
-    var session: SessionOffer?
-    /// Whether its agent has other collectors, which may begin sessions at the same time.
-    var hasOtherCollectors = false
-
-    /// The owner whose clock exchanges apply to it.
+extension SourceIntroduction {
+    /// The owner whose clock exchanges apply to the source.
     var clockOwner: ClockOwner { ClockOwner(owner: owner, spool: spool) }
 }

@@ -79,7 +79,7 @@ struct SourceRecorder: Sendable {
         introduction = SourceIntroduction(
             name: source.entry.name, agent: source.entry.agent, address: source.entry.address,
             spool: present, epochs: [], tracks: source.formats)
-        introduction.term = spools.first { $0.spool == present }?.term ?? 0
+        introduction.statement.term = spools.first { $0.spool == present }?.term ?? 0
         segmenter = Segmenter(
             settings: settings.segmenter(manifest.segmentNanoseconds),
             formats: source.formats,
@@ -207,7 +207,10 @@ struct SourceRecorder: Sendable {
     }
 
     /// The term under which its present records are sent; nil: its agent does not support terms.
-    private var term: UInt64? { introduction.term == 0 ? nil : introduction.term }
+    private var term: UInt64? {
+        let term = introduction.statement.term
+        return term == 0 ? nil : term
+    }
 
     private mutating func opened(durable: UInt64, _ text: String, at now: Instant) -> [Action] {
         let spool = spool.description

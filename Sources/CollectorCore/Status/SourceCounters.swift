@@ -67,7 +67,7 @@ struct SourceCounters: Sendable {
     private static func label(_ cause: String) -> String { cause.replacing(" ", with: "_") }
 
     /// A source has connected or reconnected.
-    mutating func opened(_ source: OpenedSource, at now: Int64) {
+    mutating func opened(_ source: SourceIntroduction, at now: Int64) {
         if sourceCounters[source.name] == nil {
             guard makeRoom() else {
                 omitted += 1

@@ -53,24 +53,18 @@ package struct AgentLinkSettings: Hashable, Sendable {
     }
 }
 
-/// The destination of a link, and its statements about the previous collector.
+/// The destination of a link, and the agent's statement to it.
 package struct LinkRoute: Hashable, Sendable {
     /// Where the collector is, for logs.
     package var endpoint: String
-    /// The spool's term; 0: without terms.
-    package var term: UInt64 = 0
-    /// Whether the agent has other collectors to go to.
-    package var hasOthers = false
+    package var statement = AgentStatement()
     /// Hello says that there is no other collector, because all of them have declined.
     package var isLastResort = false
-    /// The session in which another collector recorded the sources last.
-    package var session: SessionOffer?
-    /// Number of the agent's collectors.
-    package var collectors: UInt32 = 1
-    /// The link is to the second of two collectors.
-    package var isMirror = false
 
-    package init(endpoint: String) { self.endpoint = endpoint }
+    package init(endpoint: String) {
+        self.endpoint = endpoint
+        statement.collectors = 1
+    }
 }
 
 /// Missing samples on the box, before the loss has a record number.

@@ -214,11 +214,8 @@ package struct AgentLink<Payload: Sendable>: Sendable {
             software: settings.software, agent: settings.agent, spool: settings.spool,
             epochs: settings.epochs, sources: offers, clockExchanges: exchanges.take())
         hello.forgetsAtPersisted = settings.forgetsAtPersisted
-        hello.term = route.term
-        hello.hasOthers = route.hasOthers && !route.isLastResort
-        hello.session = route.session
-        hello.collectors = route.collectors
-        hello.isMirror = route.isMirror
+        hello.statement = route.statement
+        if route.isLastResort { hello.statement.hasOthers = false }
         return [.send(header: WireMessage.hello(hello).encoded(), payload: nil)]
     }
 
@@ -491,7 +488,7 @@ extension AgentLink {
             departure = refusal.text
             noteOffline(now: now)
             return retry(now: now)
-        case .version where route.hasOthers:
+        case .version where route.statement.hasOthers:
             departure = "it refused: \(refusal.text)"
             noteOffline(now: now)
             return retry(now: now, after: Self.pausesWhenRefused)

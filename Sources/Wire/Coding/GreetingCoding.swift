@@ -21,11 +21,7 @@ extension Hello {
         message.sources = sources.map { $0.encoded() }
         message.clockExchanges = clockExchanges.map { $0.encoded() }
         message.forgetsAtPersisted = forgetsAtPersisted
-        message.term = term
-        message.hasOthers_p = hasOthers
-        if let session { message.session = session.encoded() }
-        message.collectors = collectors
-        message.isMirror = isMirror
+        statement.encode(into: &message)
         return message
     }
 
@@ -57,6 +53,20 @@ extension Hello {
             throw .malformed("Hello.clock_exchanges has an epoch that Hello.epochs lacks")
         }
         forgetsAtPersisted = message.forgetsAtPersisted
+        statement = try AgentStatement(decoding: message)
+    }
+}
+
+extension AgentStatement {
+    func encode(into message: inout Tributary_V1_Hello) {
+        message.term = term
+        message.hasOthers_p = hasOthers
+        if let session { message.session = session.encoded() }
+        message.collectors = collectors
+        message.isMirror = isMirror
+    }
+
+    init(decoding message: Tributary_V1_Hello) throws(WireError) {
         term = try FieldChecks.count(message.term, "Hello.term")
         hasOthers = message.hasOthers_p
         session = message.hasSession ? try SessionOffer(decoding: message.session) : nil

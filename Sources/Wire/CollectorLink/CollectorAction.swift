@@ -9,7 +9,7 @@ package enum CollectorAction: Hashable, Sendable {
     case dismissed(PeerID)
     /// A source has connected. Reported again when it reconnects, and when its formats turn out to be different: the
     /// last report applies.
-    case opened(OpenedSource)
+    case opened(SourceIntroduction)
     /// The message just received carries these samples; its payload part belongs to them. The payload counts against the source's
     /// credit until ``CollectorLink/released(_:source:)``.
     case samples(source: String, Samples)
@@ -41,7 +41,7 @@ package enum CollectorAction: Hashable, Sendable {
 /// that has learned the identity of its boot, may claim the same clock. The exchanges of one must not move the other's samples.
 package struct ClockOwner: Hashable, Sendable {
     /// The name of the agent's key; without keys, its address.
-    package var owner: String
+    package var owner = ""
     /// The spool that numbers its records.
     package var spool: SpoolID
 
@@ -65,17 +65,17 @@ package struct PeerID: Hashable, Comparable, Sendable {
     }
 }
 
-/// A source that an agent has begun or resumed to send.
-package struct OpenedSource: Hashable, Sendable {
+/// A source that an agent has begun or resumed to send, as its agent introduced it.
+package struct SourceIntroduction: Hashable, Sendable {
     package var name: String
     /// The box's own name.
     package var agent: String
     /// Product and version of the agent.
-    package var software: String
+    package var software = ""
     /// Its network address.
     package var address: String
     /// The name of its key; without keys, its address.
-    package var owner: String
+    package var owner = ""
     /// The spool that numbers its records.
     package var spool: SpoolID
     /// The clock domains that its records refer to.
@@ -83,17 +83,24 @@ package struct OpenedSource: Hashable, Sendable {
     /// The formats in force at the next new record.
     package var tracks: [TrackFormat]
     /// The last record received earlier; 0: none.
-    package var received: UInt64
+    package var received: UInt64 = 0
     /// Records that the agent no longer has and that never arrived here, if any.
     package var missing: ClosedRange<UInt64>?
-    /// The term under which it is sent; 0: the agent does not support terms.
-    package var term: UInt64 = 0
     /// Records that other collectors hold, by the agent's statement.
     package var held: [HeldRange] = []
-    /// The session in which another collector recorded it last.
-    package var session: SessionOffer?
-    /// The agent has other collectors.
-    package var hasOthers = false
+    package var statement = AgentStatement()
+
+    package init(
+        name: String, agent: String, address: String, spool: SpoolID, epochs: [Epoch],
+        tracks: [TrackFormat]
+    ) {
+        self.name = name
+        self.agent = agent
+        self.address = address
+        self.spool = spool
+        self.epochs = epochs
+        self.tracks = tracks
+    }
 }
 
 /// Why a source was closed.

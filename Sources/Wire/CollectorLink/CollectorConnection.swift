@@ -38,12 +38,7 @@ struct CollectorConnection: Sendable {
         let minor: UInt32
         /// Whether it keeps its records until they are released.
         let keepsUntilReleased: Bool
-        /// Whether it has other collectors to go to.
-        let hasOthers: Bool
-        /// Number of its collectors; 0: unknown.
-        let collectors: UInt32
-        /// Another collector may record its sources, at the same time or later.
-        let needsClock: Bool
+        let statement: AgentStatement
         let address: String
         /// The owner of its budgets: the name of its key; without keys, its address.
         let owner: String
@@ -57,9 +52,9 @@ struct CollectorConnection: Sendable {
             minor = hello.minor
             keepsUntilReleased =
                 hello.minor >= WireLimits.releaseMinor && !hello.forgetsAtPersisted
-            hasOthers = hello.hasOthers && hello.minor >= WireLimits.termMinor
-            collectors = hello.collectors
-            needsClock = hasOthers || collectors > 1
+            var statement = hello.statement
+            if hello.minor < WireLimits.termMinor { statement.hasOthers = false }
+            self.statement = statement
             self.address = address
             self.owner = owner
             spool = hello.spool
@@ -95,9 +90,7 @@ struct CollectorConnection: Sendable {
     var software: String { introduction.software }
     var minor: UInt32 { introduction.minor }
     var keepsUntilReleased: Bool { introduction.keepsUntilReleased }
-    var hasOthers: Bool { introduction.hasOthers }
-    var collectors: UInt32 { introduction.collectors }
-    var needsClock: Bool { introduction.needsClock }
+    var statement: AgentStatement { introduction.statement }
     var address: String { introduction.address }
     var owner: String { introduction.owner }
     var spool: SpoolID { introduction.spool }

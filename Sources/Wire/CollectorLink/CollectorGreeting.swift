@@ -16,9 +16,9 @@ extension CollectorLink {
         if isStopping { return refuseIt(.stopping, "the collector is stopping") }
         let names = hello.sources.map(\.name)
         if let flaw = message.right?.flaw(in: names) { return refuseIt(.unauthorized, flaw) }
-        if let elsewhere, hello.hasOthers {
+        if let elsewhere, hello.statement.hasOthers {
             // It is sent away for the first time, or this is a mirror's connection, which is independent of the first.
-            let isNoReturn = connections[peer] != nil || hello.isMirror
+            let isNoReturn = connections[peer] != nil || hello.statement.isMirror
             return refuseIt(.elsewhere, elsewhere)
                 + (isNoReturn ? [] : [.turnedAway(sources: names)])
         }
@@ -227,7 +227,7 @@ extension CollectorLink {
             return refuse(
                 peer, .term,
                 "the spool \(hello.spool) was sent here under the term \(seen) before; \(hello.agent) comes with "
-                    + "\(hello.term): it was put back to an earlier state, or is a copy",
+                    + "\(hello.statement.term): it was put back to an earlier state, or is a copy",
                 address: address, term: seen, now: now, durable: durable)
         }
         var actions: [CollectorAction] = []
@@ -261,14 +261,16 @@ extension CollectorLink {
                     watchMilliseconds: watch(offer.name), released: released))
             // A source that has ended only reconnects to learn that everything is safe.
             guard entry.goodbye == nil else { continue }
-            actions.append(
-                .opened(
-                    OpenedSource(
-                        name: offer.name, agent: hello.agent, software: hello.software,
-                        address: address, owner: owner, spool: hello.spool, epochs: hello.epochs,
-                        tracks: entry.tracks, received: entry.received, missing: missing,
-                        term: hello.term, held: offer.held, session: hello.session,
-                        hasOthers: connection.needsClock)))
+            var introduction = SourceIntroduction(
+                name: offer.name, agent: hello.agent, address: address, spool: hello.spool,
+                epochs: hello.epochs, tracks: entry.tracks)
+            introduction.software = hello.software
+            introduction.owner = owner
+            introduction.received = entry.received
+            introduction.missing = missing
+            introduction.held = offer.held
+            introduction.statement = connection.statement
+            actions.append(.opened(introduction))
             if let flaw = mirrorFlaw(of: hello) {
                 actions.append(
                     .log(
@@ -277,7 +279,7 @@ extension CollectorLink {
                             metadata: connection.metadata.merging(["source": offer.name]) { $1 })))
             }
         }
-        if connection.needsClock { connection.toldClock = sessionClock }
+        if connection.statement.mayBeRecordedElsewhere { connection.toldClock = sessionClock }
         keep(connection, of: peer)
         // The credit of each source is known when all sources that connect together have connected.
         markAckDue(peer)
@@ -305,7 +307,7 @@ extension CollectorLink {
                 "--release mirrored does not hold for \(hello.agent): its agent (\(hello.software)) "
                 + "is too old to send to two collectors; upgrade it"
         }
-        guard hello.collectors == 1 else { return nil }
+        guard hello.statement.collectors == 1 else { return nil }
         return
             "--release mirrored does not hold for \(hello.agent): it has one collector; give its "
             + "agent --collector with two endpoints"
@@ -313,9 +315,10 @@ extension CollectorLink {
 
     /// The highest known term of an agent's spool, if its Hello has a lower one; otherwise, or without terms, nil.
     private func seenTerm(of hello: Hello, _ durable: some DurabilityLookup) -> UInt64? {
-        guard hello.term > 0 else { return nil }
+        let term = hello.statement.term
+        guard term > 0 else { return nil }
         let seen = hello.sources.map { durable.archived(source: $0.name, spool: hello.spool).term }
-        return seen.max().flatMap { $0 > hello.term ? $0 : nil }
+        return seen.max().flatMap { $0 > term ? $0 : nil }
     }
 
     /// The entry of an offered source from now on, and the records that are missing.

@@ -18,16 +18,7 @@ package struct Hello: Hashable, Sendable {
     package var clockExchanges: [ReportedExchange]
     /// Whether the sender deletes records past `persisted`: they are copies.
     package var forgetsAtPersisted = false
-    /// The spool's term; 0: the agent does not support terms.
-    package var term: UInt64 = 0
-    /// Whether the agent has other collectors to go to.
-    package var hasOthers = false
-    /// The session in which another collector recorded the sources last.
-    package var session: SessionOffer?
-    /// Number of the agent's collectors; 0 if not stated.
-    package var collectors: UInt32 = 0
-    /// This connection is to the second of two collectors.
-    package var isMirror = false
+    package var statement = AgentStatement()
 
     package init(
         software: String, agent: String, spool: SpoolID, epochs: [Epoch],
@@ -40,6 +31,26 @@ package struct Hello: Hashable, Sendable {
         self.sources = sources
         self.clockExchanges = clockExchanges
     }
+}
+
+/// An agent's statements about its situation. They pass unchanged from the agent's uplink (``LinkRoute``) through ``Hello`` to
+/// the collector's recorder (``SourceIntroduction``): a new field of Hello belongs here.
+package struct AgentStatement: Hashable, Sendable {
+    /// The spool's term; 0: the agent does not support terms.
+    package var term: UInt64 = 0
+    /// Whether the agent has other collectors to go to.
+    package var hasOthers = false
+    /// The session in which another collector recorded the sources last.
+    package var session: SessionOffer?
+    /// Number of the agent's collectors; 0 if not stated.
+    package var collectors: UInt32 = 0
+    /// This connection is to the second of two collectors.
+    package var isMirror = false
+
+    package init() {}
+
+    /// Another collector may record the sources, at the same time or later.
+    package var mayBeRecordedElsewhere: Bool { hasOthers || collectors > 1 }
 }
 
 /// One boot's monotonic clock.

@@ -523,8 +523,8 @@ struct MirrorTests {
         let agent = try connected()
         let (first, second) = (agent.hellos[agent.first]?.last, agent.hellos[agent.mirror]?.last)
         #expect(first?.term == second?.term)
-        #expect(first?.isMirror == false)
-        #expect(second?.isMirror == true)
+        #expect(first?.statement.isMirror == false)
+        #expect(second?.statement.isMirror == true)
         #expect(second?.collectors == 2)
         // There is no third one to go to.
         #expect(second?.hasOthers == false)
@@ -600,7 +600,7 @@ struct MirrorTests {
         agent.connect()
         for _ in 0..<100 { agent.pass() }
         let hello = try #require(agent.hellos[agent.first]?.last)
-        #expect(hello.collectors == 1 && !hello.hasOthers)
+        #expect(hello.statement.collectors == 1 && !hello.statement.hasOthers)
         #expect(!agent.backlog.isMirrored && agent.backlog.term == term)
         #expect(agent.logs.filter { $0.contains("lead to a;") }.count == 1)
     }

@@ -163,7 +163,7 @@ struct GroupSimulation {
                 let held = source.held.map { "\($0.sequences) at \($0.collector)" }
                 return "\(source.name) from \(source.firstSequence), held: \(held)"
             }
-            note("\(direction) hello of \(hello.spool), term \(hello.term): \(offers)")
+            note("\(direction) hello of \(hello.spool), term \(hello.statement.term): \(offers)")
         case .welcome(let welcome):
             note("\(direction) welcome \(welcome.sources.map(Self.text))")
         case .acknowledgement(let said):
@@ -445,10 +445,12 @@ extension GroupSimulation {
         for header in headers {
             guard case .hello(let hello)? = try? WireMessage(decoding: header) else { continue }
             let durable = agents[index].durableNote?.term ?? 0
-            if durable < hello.term {
-                violate("\(agents[index].name) tells the term \(hello.term), \(durable) is durable")
+            if durable < hello.statement.term {
+                violate(
+                    "\(agents[index].name) tells the term \(hello.statement.term), \(durable) is durable"
+                )
             }
-            moves = max(moves, hello.term)
+            moves = max(moves, hello.statement.term)
         }
     }
 

@@ -39,7 +39,7 @@ struct OfferedSession: Hashable, Sendable {
     init?(
         _ introduction: SourceIntroduction, clocks: AgentClocks, at now: Instant
     ) {
-        guard let offer = introduction.session,
+        guard let offer = introduction.statement.session,
             let epoch = introduction.epochs.first(where: { $0.number == offer.exchange.epoch })?
                 .identity
         else { return nil }
@@ -176,7 +176,7 @@ extension SessionRecorder {
     mutating func relate(_ name: String, at now: Instant) -> [Action] {
         guard let zero = sessionZero, let session = sessionName,
             let introduction = sources[name]?.value.introduction,
-            introduction.session.map({ $0.clock.session != session }) ?? false,
+            introduction.statement.session.map({ $0.clock.session != session }) ?? false,
             let offer = OfferedSession(introduction, clocks: clocks, at: now)
         else { return [] }
         return sources[name]?.value.recordRelation(to: offer, zero: zero, at: now) ?? []

@@ -21,9 +21,8 @@ struct SourceIntake: Sendable {
     private static let replayedNanoseconds: Int64 = 30 * 365 * 86_400_000_000_000
     /// Maximum number of known epochs, including those in a Hello.
     private static let epochsKept = 2 * WireLimits.epochsPerAgent
-    /// Default duration of a sample: a picture at 25 Hz, an AAC packet.
+    /// Default duration of a picture: 25 Hz.
     private static let nominalPictureTicks: Int64 = 3_600
-    private static let nominalAudioTicks: Int64 = 1_024
 
     /// A message's samples, placed.
     struct Placed: Sendable {
@@ -155,7 +154,7 @@ struct SourceIntake: Sendable {
     mutating func goOn(after ends: [TrackKind: TrackEnd], formats: [TrackFormat]) {
         for (track, end) in ends {
             let format = formats.first { $0.kind == track }
-            var clock = trackClock(track, format?.timescale ?? .video)
+            var clock = trackClock(track, format)
             clock.goOn(
                 afterDTSTicks: end.dtsTicks, durationTicks: end.durationTicks, of: end.timescale)
             trackClocks[track] = clock
@@ -340,8 +339,7 @@ struct SourceIntake: Sendable {
             let format = formats.first { $0.kind == run.track }
             runs.append(
                 place(
-                    run, on: &timeline.pieces, isReplayed: isReplayed,
-                    timescale: format?.timescale ?? .video,
+                    run, on: &timeline.pieces, isReplayed: isReplayed, format: format,
                     firstSequence: sequence, longest: longest, nowNanoseconds: present))
             sequence += UInt64(run.count)
         }
@@ -430,9 +428,9 @@ struct SourceIntake: Sendable {
 
     private mutating func place(
         _ run: SampleRun, on timeline: inout EpochTimelines, isReplayed: Bool,
-        timescale: Timescale, firstSequence: UInt64, longest: Int64, nowNanoseconds: Int64
+        format: TrackFormat?, firstSequence: UInt64, longest: Int64, nowNanoseconds: Int64
     ) -> PlannedRun {
-        var clock = trackClock(run.track, timescale)
+        var clock = trackClock(run.track, format)
         var latest = Int64.max
         var faults: [StampFault: Int] = [:]
         let zero = timeline.sessionZeroNanoseconds
@@ -467,21 +465,23 @@ struct SourceIntake: Sendable {
             track: run.track, firstSequence: firstSequence, samples: placed, camera: run.camera)
     }
 
-    private func trackClock(_ track: TrackKind, _ timescale: Timescale) -> TrackClock {
+    private func trackClock(_ track: TrackKind, _ format: TrackFormat?) -> TrackClock {
+        let timescale = format?.timescale ?? .video
         let before = trackClocks[track]
         if let before, before.timescale == timescale { return before }
-        var clock =
-            switch track {
-            case .video:
-                TrackClock(
-                    timescale: timescale, continuity: .stamped,
-                    nominalDurationTicks: Self.nominalPictureTicks)
-            case .audio:
-                TrackClock(
-                    timescale: timescale,
-                    continuity: .endToEnd(toleranceTicks: Self.soundToleranceTicks),
-                    nominalDurationTicks: Self.nominalAudioTicks)
+        let nominal =
+            if case .audio(let audio) = format {
+                Int64(audio.packetFrames)
+            } else {
+                Self.nominalPictureTicks
             }
+        let continuity: TrackClock.Continuity =
+            switch track {
+            case .video: .stamped
+            case .audio: .endToEnd(toleranceTicks: Self.soundToleranceTicks)
+            }
+        var clock = TrackClock(
+            timescale: timescale, continuity: continuity, nominalDurationTicks: nominal)
         if let before { clock.goOn(after: before) }
         return clock
     }
