@@ -208,17 +208,15 @@ package final class CaptureSession: Sendable {
     /// Interval at which a stopped capture checks its duration.
     private static let pauseNapNanoseconds: Int64 = 100_000_000
 
-    /// The earliest start of a pipeline with this format: after the captured samples, and after the packet of silence with which an
-    /// AAC encoder starts.
+    /// The earliest start of a pipeline with this format: after the captured samples, and after the silence with which an
+    /// encoder of audio starts.
     private func start(of format: TrackFormat) -> Int64 {
         guard let end = hub.end(of: format.kind) else { return .min }
         switch format {
         case .video: return end
         case .audio(let audio):
-            return end + Self.primingFrames * 1_000_000_000 / Int64(max(1, audio.sampleRate))
+            return end + audio.codec.coding.encoderDelayFrames * 1_000_000_000
+                / Int64(max(1, audio.sampleRate))
         }
     }
-
-    /// Encoder delay of libavcodec's AAC encoder.
-    private static let primingFrames: Int64 = 1024
 }

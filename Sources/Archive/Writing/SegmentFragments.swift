@@ -197,9 +197,7 @@ extension Segmenter {
     /// would begin another file.
     private func room(for format: TrackFormat) -> Int64 {
         switch format {
-        case .audio:
-            // Encoders emit up to 2112 frames of priming (libavcodec's AAC 1024).
-            return 3 * 1024
+        case .audio(let audio): return audio.codec.coding.maximumEncoderDelayFrames
         case .video(let video):
             // The first picture is decoded earlier than it is presented, by one picture for each reordered one.
             let reordered: UInt32

@@ -45,6 +45,10 @@ struct BoxContent {
         if let codec = VideoCodec.all.first(where: { $0.coding.configurationBox == type }) {
             return try decodeVideoConfiguration(codec)
         }
+        if !AudioCodec.all(sampleEntry: type).isEmpty { return try decodeAudioEntry() }
+        if let codec = AudioCodec.all.first(where: { $0.coding.configurationBox == .own(type) }) {
+            return try addFields(of: allBytes(), codec)
+        }
         switch header.type {
         case "ftyp", "styp": try decodeFileType()
         case "mvhd": try decodeMovieHeader()
@@ -53,8 +57,7 @@ struct BoxContent {
         case "hdlr": try decodeHandler()
         case "elst": try decodeEdits()
         case "stsd", "dref", "meta": try decodeEntryList()
-        case "mp4a": try decodeAudioEntry()
-        case "esds": try decodeAudioConfiguration()
+        case "esds": try decodeElementaryStream()
         case "colr", "pasp", "btrt": try decodePresentation()
         case "stts", "ctts", "stsc", "stss", "stco", "co64", "stsz", "stz2":
             try decodeTable()
@@ -213,17 +216,21 @@ struct BoxContent {
         }
     }
 
-    private mutating func decodeAudioConfiguration() throws(MP4Error) {
+    private mutating func decodeElementaryStream() throws(MP4Error) {
         let stream = try ElementaryStream(parsing: reader)
         if let type = stream.objectType { add("objectTypeIndication", type) }
         add("maxBitrate", stream.maximumBitRate)
         add("avgBitrate", stream.averageBitRate)
         guard let configuration = stream.decoderSpecificInfo else { return }
         add("decoderSpecificInfo", .bytes(configuration))
+        if let codec = stream.codec { try addFields(of: configuration, codec) }
+    }
+
+    private mutating func addFields(
+        of configuration: [UInt8], _ codec: AudioCodec
+    ) throws(MP4Error) {
         do throws(BitstreamError) {
-            for field in try stream.codec?.coding.fields(configuration) ?? [] {
-                add(field.name, field.value)
-            }
+            for field in try codec.coding.fields(configuration) { add(field.name, field.value) }
         } catch {
             throw reader.invalid(error.description)
         }

@@ -23,7 +23,7 @@ struct SampleEntryWriter {
         case video(
             VideoCodec, width: UInt16, height: UInt16, configuration: [UInt8],
             colour: ColourDescription?, shape: SampleAspectRatio?)
-        case audio(AudioCodec, channels: UInt16, sampleRate: UInt32, configuration: [UInt8])
+        case audio(AudioFormat, channels: UInt16, packetFrames: UInt32)
     }
 
     private let entry: Entry
@@ -45,13 +45,12 @@ struct SampleEntryWriter {
                 guard (1...Self.maximumConfigurationSize).contains(format.configuration.count)
                 else {
                     throw MP4Error.unwritableField(
-                        .audio, field: "AudioSpecificConfig size",
+                        .audio, field: "size of the decoder's configuration",
                         value: UInt64(format.configuration.count))
                 }
                 entry = .audio(
-                    format.codec,
-                    channels: try Self.narrow(format.channels, "channels", of: .audio),
-                    sampleRate: format.sampleRate, configuration: format.configuration)
+                    format, channels: try Self.narrow(format.channels, "channels", of: .audio),
+                    packetFrames: try format.codec.coding.packetFrames(format))
             }
         } catch let error as BitstreamError {
             throw .unwritableFormat(format.kind, error)
@@ -62,7 +61,7 @@ struct SampleEntryWriter {
         }
     }
 
-    /// Maximum AudioSpecificConfig; real ones have two to a few dozen bytes.
+    /// Maximum decoder's configuration of audio; real ones have two to a few dozen bytes.
     static let maximumConfigurationSize = 4_096
 
     /// The display size, 16.16 (§8.3.2); zero for audio.
@@ -96,14 +95,11 @@ struct SampleEntryWriter {
             Self.writeVisual(
                 codec, width: width, height: height, configuration: configuration,
                 colour: colour, shape: shape, to: &writer)
-        case (.audio(let codec, let channels, let sampleRate, let configuration), .mp4):
-            Self.writeAudio(
-                codec, channels: channels, sampleRate: sampleRate, configuration: configuration,
-                to: &writer)
-        case (.audio(let codec, let channels, let sampleRate, let configuration), .quickTime):
+        case (.audio(let format, let channels, _), .mp4):
+            Self.writeAudio(format, channels: channels, to: &writer)
+        case (.audio(let format, let channels, let packetFrames), .quickTime):
             Self.writeQuickTimeAudio(
-                codec, channels: channels, sampleRate: sampleRate, configuration: configuration,
-                to: &writer)
+                format, channels: channels, packetFrames: packetFrames, to: &writer)
         }
     }
 
@@ -154,12 +150,11 @@ struct SampleEntryWriter {
         }
     }
 
-    /// MP4AudioSampleEntry (ISO/IEC 14496-14 §6.7) on AudioSampleEntry (ISO/IEC 14496-12 §12.2.3).
+    /// The codec's sample entry (ISO/IEC 14496-14 §6.7) on AudioSampleEntry (ISO/IEC 14496-12 §12.2.3).
     private static func writeAudio(
-        _ codec: AudioCodec, channels: UInt16, sampleRate: UInt32, configuration: [UInt8],
-        to writer: inout BoxWriter
+        _ format: AudioFormat, channels: UInt16, to writer: inout BoxWriter
     ) {
-        writer.box("mp4a") { writer in
+        writer.box(FourCC(format.codec.coding.entry)) { writer in
             writer.zeros(6)
             writer.u16(1)  // data_reference_index
             writer.zeros(8)
@@ -167,20 +162,28 @@ struct SampleEntryWriter {
             writer.u16(16)  // samplesize
             writer.zeros(4)
             // 16.16: for a rate above 65,535 Hz, only the decoder's configuration has it.
-            writer.u32(UInt32(UInt16(exactly: sampleRate) ?? 0) << 16)
+            writer.u32(UInt32(UInt16(exactly: format.sampleRate) ?? 0) << 16)
+            writeConfiguration(of: format, to: &writer)
+        }
+    }
+
+    private static func writeConfiguration(of format: AudioFormat, to writer: inout BoxWriter) {
+        switch format.codec.coding.configurationBox {
+        case .elementaryStream(let objectTypes):
             writer.fullBox("esds") { writer in
-                writer.raw(elementaryStreamDescriptor(codec, configuration))
+                writer.raw(elementaryStreamDescriptor(objectTypes[0], format.configuration))
             }
+        case .own(let type): writer.box(FourCC(type)) { $0.raw(format.configuration) }
         }
     }
 
     /// Version 1 of a sound sample description (QuickTime File Format, "Sound Sample Description (Version 1)"):
-    /// QuickTime only finds `esds` in `wave` (siDecompressionParam).
+    /// QuickTime only finds the configuration in `wave` (siDecompressionParam).
     private static func writeQuickTimeAudio(
-        _ codec: AudioCodec, channels: UInt16, sampleRate: UInt32, configuration: [UInt8],
-        to writer: inout BoxWriter
+        _ format: AudioFormat, channels: UInt16, packetFrames: UInt32, to writer: inout BoxWriter
     ) {
-        writer.box("mp4a") { writer in
+        let type = FourCC(format.codec.coding.entry)
+        writer.box(type) { writer in
             writer.zeros(6)
             writer.u16(1)  // data_reference_index
             writer.u16(1)  // version
@@ -189,17 +192,15 @@ struct SampleEntryWriter {
             writer.u16(16)  // samplesize
             writer.u16(0xFFFE)  // compression ID: variable bit rate
             writer.u16(0)
-            writer.u32(UInt32(UInt16(exactly: sampleRate) ?? 0) << 16)
-            writer.u32(1024)  // samples per packet
+            writer.u32(UInt32(UInt16(exactly: format.sampleRate) ?? 0) << 16)
+            writer.u32(packetFrames)  // samples per packet
             writer.u32(0)  // bytes per packet: they vary
             writer.u32(0)  // bytes per frame
             writer.u32(2)  // bytes per sample
             writer.box("wave") { writer in
-                writer.box("frma") { $0.fourCC("mp4a") }
-                writer.box("mp4a") { $0.zeros(4) }
-                writer.fullBox("esds") { writer in
-                    writer.raw(elementaryStreamDescriptor(codec, configuration))
-                }
+                writer.box("frma") { $0.fourCC(type) }
+                writer.box(type) { $0.zeros(4) }
+                writeConfiguration(of: format, to: &writer)
                 writer.zeros(3)
                 writer.u8(8)  // the terminator atom: a size, and a type of zero
                 writer.zeros(4)
@@ -209,11 +210,11 @@ struct SampleEntryWriter {
 
     /// ES_Descriptor (ISO/IEC 14496-1 §7.2.6.5) with a decoder's configuration.
     private static func elementaryStreamDescriptor(
-        _ codec: AudioCodec, _ configuration: [UInt8]
+        _ objectType: UInt8, _ configuration: [UInt8]
     ) -> [UInt8] {
         // The object type, an audio stream; buffer size and bit rates unknown.
         let decoder: [UInt8] =
-            [codec.coding.objectTypes[0], 0x15] + Array(repeating: 0, count: 11)
+            [objectType, 0x15] + Array(repeating: 0, count: 11)
             + descriptor(tag: 5, configuration)
         // ES_ID 0 as files have it (ISO/IEC 14496-14 §3.1.2), no flags; SLConfig predefined for MP4.
         return descriptor(

@@ -25,7 +25,8 @@ extension SampleEntry {
         if let codec = VideoCodec(sampleEntry: "\(box.type)") {
             return try parseVisual(box, codec)
         }
-        return box.type == "mp4a" ? try parseAudio(box) : SampleEntry(type: box.type)
+        let codecs = AudioCodec.all(sampleEntry: "\(box.type)")
+        return codecs.isEmpty ? SampleEntry(type: box.type) : try parseAudio(box, codecs)
     }
 
     /// Bytes of VisualSampleEntry before its boxes (§12.1.3).
@@ -78,7 +79,9 @@ extension SampleEntry {
         }
     }
 
-    private static func parseAudio(_ box: BoxView) throws(MP4Error) -> SampleEntry {
+    private static func parseAudio(
+        _ box: BoxView, _ codecs: [AudioCodec]
+    ) throws(MP4Error) -> SampleEntry {
         var entry = SampleEntry(type: box.type)
         var fields = box.fields
         try fields.skip(8)
@@ -89,19 +92,31 @@ extension SampleEntry {
         entry.sampleRate = try fields.u32() >> 16
         let boxes = try box.children(
             skipping: audioFieldsSizeBytes(quickTimeVersion: version))
-        // QuickTime puts `esds` in `wave`; such a track is described without its configuration.
-        guard let esds = boxes.first("esds") else { return entry }
-        let stream = try ElementaryStream(parsing: esds.fields)
-        guard let codec = stream.codec, let configuration = stream.decoderSpecificInfo else {
-            return entry
-        }
-        do throws(BitstreamError) {
-            entry.format = .audio(try codec.coding.format(parsing: configuration))
-        } catch {
-            // An unsupported kind of audio with the same object type.
-            entry.format = nil
+        for codec in codecs {
+            guard let configuration = try configuration(of: codec, in: boxes) else { continue }
+            do throws(BitstreamError) {
+                entry.format = .audio(try codec.coding.format(parsing: configuration))
+            } catch {
+                // An unsupported kind of audio with the same object type.
+                entry.format = nil
+            }
         }
         return entry
+    }
+
+    /// Nil if the entry is of another codec, or has no configuration: QuickTime puts `esds` in `wave`.
+    private static func configuration(
+        of codec: AudioCodec, in boxes: [BoxView]
+    ) throws(MP4Error) -> [UInt8]? {
+        switch codec.coding.configurationBox {
+        case .elementaryStream:
+            guard let esds = boxes.first("esds") else { return nil }
+            let stream = try ElementaryStream(parsing: esds.fields)
+            return stream.codec == codec ? stream.decoderSpecificInfo : nil
+        case .own(let type):
+            guard var content = boxes.first(FourCC(type))?.fields else { return nil }
+            return try content.raw(content.bytesLeft)
+        }
     }
 }
 
@@ -116,7 +131,12 @@ struct ElementaryStream {
     /// Nil for a codec that recordings do not have.
     var codec: AudioCodec? {
         objectType.flatMap { type in
-            AudioCodec.all.first { $0.coding.objectTypes.contains(type) }
+            AudioCodec.all.first {
+                guard case .elementaryStream(let types) = $0.coding.configurationBox else {
+                    return false
+                }
+                return types.contains(type)
+            }
         }
     }
 

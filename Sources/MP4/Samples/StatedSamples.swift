@@ -107,7 +107,7 @@ package struct StatedSamples: Hashable, Sendable {
     private static func isFramed(_ tables: [BoxView]) throws(MP4Error) -> Bool {
         guard var entries = tables.first("stsd")?.fields else { return false }
         try entries.skip(12)
-        return try entries.fourCC() == "mp4a"
+        return !AudioCodec.all(sampleEntry: "\(try entries.fourCC())").isEmpty
     }
 
     /// Samples that are presented before the start or after the end of an edit of one part.

@@ -7,8 +7,13 @@ package enum AAC: AudioCoding {
     package static let name = "AAC"
     package static let libraryName = "aac"
     package static let fileSuffixes = ["aac", "adts"]
+    package static let entry = "mp4a"
     /// MPEG-4 audio, and the three profiles of MPEG-2 AAC.
-    package static let objectTypes: [UInt8] = [0x40, 0x66, 0x67, 0x68]
+    package static let configurationBox = AudioConfigurationBox.elementaryStream(
+        objectTypes: [0x40, 0x66, 0x67, 0x68])
+    package static let encoderDelayFrames: Int64 = 1024
+    /// Encoders emit up to 2112 frames.
+    package static let maximumEncoderDelayFrames: Int64 = 3 * 1024
 
     package static func format(
         parsing configuration: [UInt8]

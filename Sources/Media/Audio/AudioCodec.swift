@@ -18,6 +18,11 @@ package struct AudioCodec: Hashable, Sendable, CustomStringConvertible {
         self = codec
     }
 
+    /// The codecs of an MP4 file's sample entry: several may share one (`mp4a`).
+    package static func all(sampleEntry type: String) -> [AudioCodec] {
+        all.filter { $0.coding.entry == type }
+    }
+
     package var libraryName: String { coding.libraryName }
 
     /// Display name: `AAC`.
@@ -33,8 +38,16 @@ package struct AudioCodec: Hashable, Sendable, CustomStringConvertible {
     package func hash(into hasher: inout Hasher) { hasher.combine(libraryName) }
 }
 
-/// The properties of an audio codec that the whole project uses. Sample entries, RTP payloads, messages of tracks and
-/// encoders are in their modules.
+/// The place of a decoder's configuration in a sample entry.
+package enum AudioConfigurationBox: Hashable, Sendable {
+    /// `esds`, with these `objectTypeIndication`s (ISO/IEC 14496-1 §7.2.6.6); the first one is written.
+    case elementaryStream(objectTypes: [UInt8])
+    /// A box of the codec's own, which contains nothing but the configuration: `dOps`.
+    case own(String)
+}
+
+/// The properties of an audio codec that the whole project uses. RTP payloads, messages of tracks and encoders are in
+/// their modules.
 package protocol AudioCoding: Sendable {
     /// Display name: `AAC`.
     static var name: String { get }
@@ -42,8 +55,13 @@ package protocol AudioCoding: Sendable {
     static var libraryName: String { get }
     /// Suffixes of elementary stream files, without a dot; the first is the usual one.
     static var fileSuffixes: [String] { get }
-    /// `objectTypeIndication`s of `esds` (ISO/IEC 14496-1 §7.2.6.6); the first one is written.
-    static var objectTypes: [UInt8] { get }
+    /// The type of the sample entry: `mp4a`.
+    static var entry: String { get }
+    static var configurationBox: AudioConfigurationBox { get }
+    /// Delay of libavcodec's encoder: frames before the first one of the input.
+    static var encoderDelayFrames: Int64 { get }
+    /// Maximum delay of the encoders of cameras and boxes.
+    static var maximumEncoderDelayFrames: Int64 { get }
     /// The format with a decoder's configuration.
     static func format(parsing configuration: [UInt8]) throws(BitstreamError) -> AudioFormat
     /// The configuration's fields by the standard's names, for display.

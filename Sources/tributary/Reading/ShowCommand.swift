@@ -121,11 +121,13 @@ struct ShowCommand: RepeatingCommand {
         for file in source.files { table.add(Self.row(file)) }
         table.lines().forEach { print($0) }
         show(source.clock, source.files)
+        let findings = findings.filter { Self.isAbout(source.name, $0) }
         GapText.lines(
-            source.gaps, removed: source.removed ?? [], zero: zero, isComplete: isComplete
+            source.gaps, removed: source.removed ?? [], zero: zero, isComplete: isComplete,
+            isDamaged: findings.contains { $0.severity == .damage }
         ).forEach { print("  \($0)") }
         HeldText.lines(source.held ?? []).forEach { print("  \($0)") }
-        for finding in findings where Self.isAbout(source.name, finding) {
+        for finding in findings {
             switch finding.severity {
             case .note:
                 // Notes about the source's files are those of 'verify'.

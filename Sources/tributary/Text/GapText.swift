@@ -13,8 +13,10 @@ enum GapText {
     /// - Parameters:
     ///   - zero: the session's, for times of day.
     ///   - isComplete: whether every archive was read.
+    ///   - isDamaged: whether media is lost that the ledger does not record.
     static func lines(
-        _ gaps: [LedgerEntry], removed: [RemovedFiles], zero: UTCTime, isComplete: Bool
+        _ gaps: [LedgerEntry], removed: [RemovedFiles], zero: UTCTime, isComplete: Bool,
+        isDamaged: Bool
     ) -> [String] {
         let long = gaps.filter { !isShort($0) }
         let short = gaps.filter(isShort)
@@ -36,6 +38,7 @@ enum GapText {
         }
         lines += removed.map(Self.line)
         guard lines.isEmpty else { return lines }
+        if isDamaged { return ["nothing missing according to the ledger"] }
         return [isComplete ? "nothing missing" : "nothing missing in the archives that were read"]
     }
 
