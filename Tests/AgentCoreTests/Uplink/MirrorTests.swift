@@ -306,7 +306,7 @@ struct DrainedCollectorsTests {
         agent.record(seconds: 70)
         #expect(agent.first == free && agent.backlog.isFlowing)
         #expect(agent.ends[free]?.link.returnedSources == [])
-        #expect(agent.hellos[free]?.last?.hasOthers == true)
+        #expect(agent.hellos[free]?.last?.statement.hasOthers == true)
     }
 
     @Test func `a last resort that persists nothing is left`() throws {
@@ -522,12 +522,12 @@ struct MirrorTests {
     @Test func `both connections state the same term, and the second one is marked`() throws {
         let agent = try connected()
         let (first, second) = (agent.hellos[agent.first]?.last, agent.hellos[agent.mirror]?.last)
-        #expect(first?.term == second?.term)
+        #expect(first?.statement.term == second?.statement.term)
         #expect(first?.statement.isMirror == false)
         #expect(second?.statement.isMirror == true)
-        #expect(second?.collectors == 2)
+        #expect(second?.statement.collectors == 2)
         // There is no third one to go to.
-        #expect(second?.hasOthers == false)
+        #expect(second?.statement.hasOthers == false)
     }
 
     @Test func `a Hello to a collector with a new disk states the records of the other one`() throws
