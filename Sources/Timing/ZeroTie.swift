@@ -9,7 +9,8 @@ import Media
 /// the instant that is in most ranges counts (Marzullo and Owicki). A range as wide as the error of a wall clock is
 /// ignored beside a narrow one.
 ///
-/// Until the first range is known, the wall clock determines zero.
+/// Until the first range is known, the wall clock determines zero. Where that clock was synchronised, its error limits zero: a
+/// single agent could otherwise move the times of all.
 package struct ZeroTie<Clock: Hashable & Sendable>: Sendable {
     /// Half of the width from which a range is ignored beside narrower ones: it stems from a wall clock, or from a
     /// guess.
@@ -47,19 +48,30 @@ package struct ZeroTie<Clock: Hashable & Sendable>: Sendable {
     }
 
     private var ranges: [Clock: Range] = [:]
+    /// Possible positions; nil: all.
+    private let limit: Range?
     private var observations: [Clock: Int] = [:]
     /// The range that ``narrow(to:)`` has confined the zero to; nil: none.
     private var confined: Range?
     /// The best position so far.
     package private(set) var zero: Zero
 
-    /// - Parameter zero: the position by the wall clock, and its error.
-    package init(_ zero: Zero) {
+    /// - Parameters:
+    ///   - zero: the position by the wall clock, and its error.
+    ///   - limit: the possible positions; clocks that contradict it do not vote. Nil: all.
+    package init(_ zero: Zero, limit: ClosedRange<Int64>? = nil) {
         self.zero = zero
+        self.limit = limit.map { Range(lowest: $0.lowerBound, highest: $0.upperBound) }
     }
 
     /// Whether an agent's clock determines zero.
-    package var isTied: Bool { ranges.values.contains { $0.half <= Self.wideNanoseconds } }
+    package var isTied: Bool { possible.contains { $0.half <= Self.wideNanoseconds } }
+
+    /// The ranges that do not contradict the limit.
+    private var possible: [Range] {
+        guard let limit else { return Array(ranges.values) }
+        return ranges.values.filter { limit.intersected(with: $0) != nil }
+    }
 
     /// Adds the measurement of a clock at one of its moments.
     /// - Parameters:
@@ -129,9 +141,10 @@ package struct ZeroTie<Clock: Hashable & Sendable>: Sendable {
 
     /// The instants that are in most ranges; of several such regions, the shortest.
     private var region: Range? {
-        let narrow = ranges.values.filter { $0.half <= Self.wideNanoseconds }
+        let possible = possible
+        let narrow = possible.filter { $0.half <= Self.wideNanoseconds }
         // In a fixed order: of equal regions, the earliest is used.
-        let voters = (narrow.isEmpty ? Array(ranges.values) : narrow)
+        let voters = (narrow.isEmpty ? possible : narrow)
             .sorted { ($0.lowest, $0.highest) < ($1.lowest, $1.highest) }
         var best: (region: Range, votes: Int)?
         for begin in voters {

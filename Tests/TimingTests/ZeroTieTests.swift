@@ -41,6 +41,18 @@ struct ZeroTieTests {
         #expect(abs(tie.zero.errorNanoseconds - 2 * Self.millisecond) < 100)
     }
 
+    @Test func `a clock beyond the limit does not move zero, and keeps its own place`() {
+        let wall = ZeroTie<String>.Zero(
+            nanoseconds: 30 * Self.second, errorNanoseconds: Self.second)
+        var tie = ZeroTie<String>(wall, limit: 27 * Self.second...33 * Self.second)
+        #expect(!observe(&tie, "lying", zero: 90 * Self.second, bound: 100))
+        #expect(!tie.isTied && tie.zero == wall)
+        #expect(abs(tie.zero(of: "lying").nanoseconds - 90 * Self.second) < 300)
+        #expect(observe(&tie, "one", zero: 32 * Self.second, bound: Self.millisecond))
+        #expect(tie.isTied)
+        #expect(abs(tie.zero.nanoseconds - 32 * Self.second) <= 1)
+    }
+
     @Test func `ranges of several clocks are intersected`() {
         var tie = tie
         _ = observe(&tie, "one", zero: 90 * Self.second, bound: Self.millisecond)

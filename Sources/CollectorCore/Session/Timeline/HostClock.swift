@@ -50,10 +50,26 @@ extension SessionManifest {
         return true
     }
 
-    /// Moves zero if the wall clock would put the present before the end of the recorded media, which was captured
-    /// before the server was started.
+    /// Distance beyond its stated error by which a synchronised wall clock may be wrong: it may be set to TAI, or stepped.
+    private static let wallDoubtNanoseconds: Int64 = 60_000_000_000
+
+    /// The possible positions of zero that ``findZero(_:at:)`` determined by a synchronised wall clock; nil: all, because the clock was
+    /// not synchronised.
+    var zeroLimit: ClosedRange<Int64>? {
+        guard let clock, clock.zeroErrorNanoseconds < HostClock.unknownErrorNanoseconds else {
+            return nil
+        }
+        let width = clock.zeroErrorNanoseconds.clampedAdding(Self.wallDoubtNanoseconds)
+        return zeroMonotonicNanoseconds.clampedSubtracting(
+            width)...zeroMonotonicNanoseconds
+            .clampedAdding(width)
+    }
+
+    /// Moves zero within ``zeroLimit`` if the wall clock would put the present before the end of the recorded media, which was
+    /// captured before the server was started.
     mutating func placeZero(soThatNowIsAfter endNanoseconds: Int64, at now: Instant) {
-        let latest = now.monotonic.clampedSubtracting(endNanoseconds)
+        let latest = max(
+            now.monotonic.clampedSubtracting(endNanoseconds), zeroLimit?.lowerBound ?? .min)
         guard presentZeroNanoseconds > latest else { return }
         clock?.correctionNanoseconds = zeroMonotonicNanoseconds.clampedSubtracting(latest)
     }

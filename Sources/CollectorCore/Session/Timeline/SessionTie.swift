@@ -46,7 +46,8 @@ struct SessionTie: Sendable {
         tie = ZeroTie(
             .init(
                 nanoseconds: manifest.presentZeroNanoseconds,
-                errorNanoseconds: correction.errorNanoseconds))
+                errorNanoseconds: correction.errorNanoseconds),
+            limit: isNewClock ? manifest.zeroLimit : nil)
         var placed: [PlacedClock: ClockModel] = [:]
         var byEpoch: [EpochID: [String]] = [:]
         for source in session.sources {
