@@ -315,7 +315,7 @@ let package = Package(
             "TestRecordings"),
         tests(
             "CollectorCore", logging, "Archive", "Catalog", "CollectorCore", "Media", "Messaging",
-            "Operations", "TestDatabases", "TestDisks", "Timing", "Trust", "Wire"),
+            "Operations", "TestDatabases", "TestDisks", "TestMedia", "Timing", "Trust", "Wire"),
         tests("Containers", "Containers", "Devices", "FFmpegSupport", "Media", "TestMedia"),
         tests(
             "ExportCore", "Archive", "Containers", "Devices", "Encoding", "ExportCore", "Library",

@@ -14,6 +14,11 @@ final class TestPayload: MediaPayload {
         buffer = .allocate(byteCount: count, alignment: 1)
     }
 
+    init(_ bytes: [UInt8]) {
+        buffer = .allocate(byteCount: bytes.count, alignment: 1)
+        buffer.copyBytes(from: bytes)
+    }
+
     deinit {
         buffer.deallocate()
     }

@@ -1,5 +1,6 @@
 import Archive
 import Media
+import TestMedia
 import Testing
 import Wire
 
@@ -210,6 +211,44 @@ private let second: Int64 = 1_000_000_000
         #expect(harness.unrecorded.map(\.sequences) == [[1...1], [2...2]])
         // No ledger can record it.
         #expect(harness.notes.count { $0.contains("samples missing (") } == 1)
+    }
+
+    @Test(
+        arguments: [
+            (7, nil, 2), (0, nil, 1), (7, .video, 2), (7, .audio, 1),
+        ] as [(keyframe: Int, lost: TrackKind?, files: Int)])
+    func `a CRA picture after lost pictures begins a file`(
+        keyframe: Int, lost: TrackKind?, files: Int
+    ) throws {
+        var harness = SessionHarness()
+        var camera = SteadyCamera("camera")
+        camera.tracks = [.video(try VideoFormat(.h265, parsing: H265Stream.sets))]
+        harness.open(camera, at: 0)
+        func send(_ picture: Int, isKeyframe: Bool, at time: Int64) {
+            let unit = H265Stream.accessUnit([H265Stream.pictures[picture]])
+            var samples = camera.picture(at: time, isKeyframe: isKeyframe)
+            samples.runs[0].sizes = [UInt32(unit.count)]
+            harness.apply(
+                harness.recorder.samples(
+                    samples, payload: TestPayload(unit), of: camera.name,
+                    at: SessionHarness.instant(time)))
+        }
+        send(0, isKeyframe: true, at: second)
+        send(1, isKeyframe: false, at: second * 11 / 10)
+        let gap = GapRecord(
+            source: 0, sequences: camera.sequence...camera.sequence, track: lost,
+            cause: .deviceLost, epoch: 1, startNanoseconds: second, durationNanoseconds: 1,
+            samples: 9, text: "lost")
+        camera.sequence += 1
+        harness.apply(
+            harness.recorder.gap(gap, of: camera.name, at: SessionHarness.instant(2 * second)))
+        send(keyframe, isKeyframe: true, at: 3 * second)
+        // A later one continues.
+        send(7, isKeyframe: true, at: second * 31 / 10)
+        harness.tick(5 * second)
+        harness.goodbye(&camera, at: 6 * second)
+        let opened = harness.jobs.count { if case .open = $0 { true } else { false } }
+        #expect(opened == files)
     }
 
     @Test func `a source that reconnects continues in the same session and file`() {

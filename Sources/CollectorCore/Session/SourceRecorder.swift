@@ -46,6 +46,8 @@ struct SourceRecorder: Sendable {
     /// Media since the last file was begun.
     private var bytesSinceOpening = 0
     private var fold: LedgerFold
+    /// Pictures are missing before the next one.
+    private var isInterrupted = false
     /// It has begun too many files: its samples are dropped until it may begin a file again, and decoding can start.
     private var isOverFiles = false
     /// Ranges of dropped samples since the ledger last had room, and the last of them.
@@ -352,11 +354,44 @@ struct SourceRecorder: Sendable {
                         boundNanoseconds: placed.context.clock.boundNanoseconds,
                         arrivedNanoseconds: present)))
         }
-        if placed.beginsFile { segmenter.beginFile() }
+        if placed.beginsFile || isInterrupted && continuesNumbering(samples, payload, rest) {
+            segmenter.beginFile()
+        }
         return watched + noticed(intake.takeNotices() + statedTimes(samples), at: now)
             + actions(
                 segmenter.add(placed.piece, context: placed.context, now: now.monotonic),
                 clocks: clocks, at: now)
+    }
+
+    /// Whether these samples have the first keyframe after missing pictures, and a decoder would relate its number to those of the
+    /// pictures before them (``CodedPicture/beginsNumbering``).
+    private mutating func continuesNumbering(
+        _ samples: Samples, _ payload: any MediaPayload, _ rest: PartialMessage?
+    ) -> Bool {
+        var offset = rest?.offsetBytes ?? 0
+        for run in samples.runs {
+            defer { offset += run.sizeBytes }
+            guard run.track == .video, let size = run.sizes.first,
+                run.flags(at: 0).contains(.keyframe),
+                case .video(let format) = segmenter.upcomingTracks.first(where: {
+                    $0.kind == .video
+                })
+            else { continue }
+            isInterrupted = false
+            return withExtendedLifetime(payload) {
+                let unit = UnsafeRawBufferPointer(
+                    rebasing: payload.memory[offset..<offset + Int(size)])
+                do throws(BitstreamError) {
+                    let picture = try CodedPicture(
+                        of: unit.assumingMemoryBound(to: UInt8.self).span, format.codec)
+                    return picture.accessPoint != .none && !picture.beginsNumbering
+                } catch {
+                    // It has passed the checks of received pictures.
+                    return false
+                }
+            }
+        }
+        return false
     }
 
     /// Notices about capture times that the camera states for these samples and that differ from the recorded ones.
@@ -653,7 +688,7 @@ extension SourceRecorder {
         return [line(LedgerFold.Line(entry: entry, sequences: sequences.map { [$0] } ?? []))]
     }
 
-    private func entry(
+    private mutating func entry(
         _ kind: LedgerEntry.Kind, at now: Instant, sequences: ClosedRange<UInt64>?,
         _ fill: (inout LedgerEntry) -> Void
     ) -> LedgerEntry {
@@ -664,6 +699,7 @@ extension SourceRecorder {
             entry.spool = spool.description
         }
         fill(&entry)
+        if kind == .gap, entry.track != TrackKind.audio.description { isInterrupted = true }
         return entry
     }
 

@@ -13,6 +13,7 @@ struct H264Picture: PictureReader {
 
     /// In open groups of H.264, the pictures that refer to the previous group are not marked.
     var refersBeforeAccessPoint: Bool { false }
+    var beginsNumbering: Bool { hasIDRSlice }
     var isBrokenLink: Bool { false }
     var isUnpairedField: Bool { first?.identity?.isField == true && !hasSecondField }
     /// An IDR picture follows (ISO/IEC 14496-10 §7.4.1.2.3).

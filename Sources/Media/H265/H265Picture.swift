@@ -3,6 +3,7 @@ struct H265Picture: PictureReader {
     private(set) var slices = 0
     private(set) var sequenceID: UInt8?
     private(set) var refersBeforeAccessPoint = false
+    private(set) var beginsNumbering = false
     private(set) var isBrokenLink = false
     private(set) var endsSequence = false
     /// All slices of a picture have its type (ITU-T H.265 §7.4.2.2).
@@ -21,6 +22,7 @@ struct H265Picture: PictureReader {
             isRandomAccess = header.isRandomAccess
             refersBeforeAccessPoint = header.isSkippedLeading
             isBrokenLink = header.isBrokenLink
+            beginsNumbering = header.isIDR || header.isBrokenLink
             if let slice = Self.header(of: bytes, with: table),
                 let set = table.content(.picture(slice.pictureSetID)) as? H265PictureParameterSet
             {
