@@ -322,7 +322,7 @@ let package = Package(
             "Media", "MP4", "Recordings", "TestMedia", "TestRecordings"),
         tests(
             "Library", argumentParser, "Archive", "Catalog", "Library", "Media", "MP4",
-            "ObjectStore", "Operations", "Recordings", "Terminal", "TestRecordings",
+            "ObjectStore", "Operations", "Recordings", "Terminal", "TestMedia", "TestRecordings",
             "Threads"),
         tests("Files", "Files"),
         tests(

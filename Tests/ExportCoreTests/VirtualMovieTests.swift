@@ -76,6 +76,40 @@ import TestRecordings
         #expect(try movie(from: nil).tag == first)
     }
 
+    @Test func `a movie over lost pictures continues with a BLA picture`() throws {
+        let session = try WrittenSession(
+            video: .video(try VideoFormat(.h265, parsing: H265Stream.sets)), keyframeHeader: 0x2A
+        ) { $0 < 5_000_000_000 ? 0 : 3_000_000_000 }
+        let recording = try RecordedSession(WrittenSession.name, in: session.layout)
+        let range = ExportRange(
+            source: try #require(recording.source("camera")), sessionZero: recording.zero)
+        let movie = try VirtualMovie(range)
+        let bytes = try movie.read(from: 0, count: Int(movie.sizeBytes))
+        let keyframes = bytes.indices.dropLast(6).filter {
+            bytes[$0..<$0 + 4] == [0, 0, 0, 3] && [0x20, 0x2A].contains(bytes[$0 + 4])
+                && bytes[$0 + 5] % 20 == 0 && bytes[$0 + 6] == 7
+        }
+        #expect(
+            keyframes.map { bytes[$0 + 4] } == Array(repeating: 0x2A, count: 5) + [0x20]
+                + Array(repeating: 0x2A, count: 4))
+        // In any division.
+        for size in [1, 7, 100] {
+            var parts: [UInt8] = []
+            while parts.count < bytes.count {
+                parts += try movie.read(from: Int64(parts.count), count: size)
+            }
+            #expect(parts == bytes, "\(size)")
+        }
+        let path = session.directory.appending(path: "out.mp4").path
+        var options = MovieExport.Options()
+        options.isFastStart = true
+        var export = try MovieExport(
+            range, to: OutputFile(path, overwrites: false), options: options,
+            control: WorkControl())
+        _ = try export.run()
+        #expect(try FileSystem.read(path, limit: 1 << 24) == bytes)
+    }
+
     @Test func `a range without media has no movie`() throws {
         let archive = try ImportedArchive()
         #expect(throws: ExportError.self) {

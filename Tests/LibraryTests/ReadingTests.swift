@@ -6,6 +6,7 @@ import Media
 import MP4
 import Recordings
 import Testing
+import TestMedia
 import TestRecordings
 
 /// Reading recordings as one source's samples.
@@ -42,6 +43,27 @@ import TestRecordings
         #expect(try pictures[41].read() == [0, 0, 0, 3, 0x41, 41, 7])
         #expect(try packets[499].read() == [243, 1, 2])
         #expect(pictures[2].sequence == 8 && packets[5].sequence == 10)
+    }
+
+    @Test(arguments: [(0, 0x2A), (3, 0x20)] as [(gapSeconds: Int64, header: UInt8)])
+    func `a CRA picture that begins a file after a gap is read as a BLA picture`(
+        gapSeconds: Int64, header: UInt8
+    ) throws {
+        let recorded = try WrittenSession(
+            video: .video(try VideoFormat(.h265, parsing: H265Stream.sets)), keyframeHeader: 0x2A
+        ) { $0 < 5 * Self.second ? 0 : gapSeconds * Self.second }
+        let pictures = try samples(try source(recorded)).filter { $0.track == .video }
+        #expect(
+            pictures.indices.filter { pictures[$0].beginsAnew } == (gapSeconds == 0 ? [] : [100]))
+        #expect(try pictures[100].read() == [0, 0, 0, 3, header, 100, 7])
+        for index in [0, 80, 101, 120] {
+            #expect(
+                try pictures[index].read()
+                    == [0, 0, 0, 3, index % 20 == 0 ? 0x2A : 0x41, UInt8(index), 7])
+        }
+        // The file has what was recorded.
+        let first = pictures[100]
+        #expect(try first.file.read(at: first.offset, count: 7) == [0, 0, 0, 3, 0x2A, 100, 7])
     }
 
     @Test func `a fragment's pieces are the messages that came, proved by their digests`() throws {

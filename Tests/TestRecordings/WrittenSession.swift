@@ -30,8 +30,11 @@ package final class WrittenSession {
     private let isPrimed: Bool
     /// Whether that packet is a fragment of its own: the others were encoded much later.
     private let isPrimedAlone: Bool
+    private let firstVideo: TrackFormat
     /// The video of the segments after the first one; nil: the same.
     private let laterVideo: TrackFormat?
+    /// First byte of a keyframe's NAL unit.
+    private let keyframeHeader: UInt8
 
     private static let video = TrackFormat.video(
         .h264(
@@ -46,7 +49,8 @@ package final class WrittenSession {
         segments: Int = 2, secondsEach: Int = 5, state: SessionManifest.State = .finished,
         skewPPB: Int64 = 80_000, finished: Bool = true, withExchanges: Bool = true,
         lead: Int64 = 0, reordered: Bool = false, primed: Bool = false,
-        primedAlone: Bool = false, laterVideo: TrackFormat? = nil,
+        primedAlone: Bool = false, video: TrackFormat? = nil, laterVideo: TrackFormat? = nil,
+        keyframeHeader: UInt8 = 0x65,
         boundNanoseconds: UInt64 = 5_000_000,
         error: @escaping @Sendable (_ session: Int64) -> Int64
     ) throws {
@@ -57,7 +61,9 @@ package final class WrittenSession {
         isReordered = reordered
         isPrimed = primed || primedAlone
         isPrimedAlone = primedAlone
+        firstVideo = video ?? Self.video
         self.laterVideo = laterVideo
+        self.keyframeHeader = keyframeHeader
         self.boundNanoseconds = boundNanoseconds
         trueOffset = { agent in
             Self.collectorZero - Self.agentZero
@@ -106,7 +112,7 @@ package final class WrittenSession {
             originNanoseconds: origin,
             tracks: [
                 .init(
-                    format: segment > 0 ? laterVideo ?? Self.video : Self.video,
+                    format: segment > 0 ? laterVideo ?? firstVideo : firstVideo,
                     originTicks: origin / Self.second * 90_000,
                     shiftTicks: early == 0 ? 0 : early * 9 / 100_000 + 1),
                 .init(
@@ -184,7 +190,10 @@ package final class WrittenSession {
         let pictures = (message * 2..<message * 2 + 2).map { picture in
             let session = Int64(picture) * Self.second / 20 - lead
             let isKeyframe = picture % 20 == 0
-            bytes += [0, 0, 0, 3, isKeyframe ? 0x65 : 0x41, UInt8(truncatingIfNeeded: picture), 7]
+            bytes += [
+                0, 0, 0, 3, isKeyframe ? keyframeHeader : 0x41, UInt8(truncatingIfNeeded: picture),
+                7,
+            ]
             let ticks = (session + error(session)) * 9 / 100_000
             let start = picture == message * 2 ? origin * 9 / 100_000 : .min
             return PlannedSample(

@@ -2,14 +2,17 @@ import Archive
 import Glibc
 import Recordings
 
-/// A list of byte ranges of files to be concatenated, stored on disk to bound memory.
+/// A list of byte ranges of files to be concatenated, with a few bytes of its own between them, stored on disk to bound memory.
 final class CopyList {
     private typealias Reopening = @Sendable () throws(ArchiveError) -> any StoredFile
 
     private struct Entry {
+        /// Number among ``files``, or ``Self/own``: a range of ``ownBytes``.
         var file: UInt32
         var start: Int64
         var end: Int64
+
+        static let own = UInt32.max
     }
 
     private static let entryBytes = 20
@@ -22,6 +25,7 @@ final class CopyList {
     private let scratch: ByteFile
     private var files: [Reopening] = []
     private var paths: [String] = []
+    private var ownBytes: [UInt8] = []
     private var last: Entry?
     private var count = 0
 
@@ -34,7 +38,9 @@ final class CopyList {
     func append(_ file: RecordedFile, _ range: Range<Int64>) throws {
         let path = file.path
         totalBytes += range.upperBound - range.lowerBound
-        if var entry = last, paths[Int(entry.file)] == path, entry.end == range.lowerBound {
+        if var entry = last, entry.file != Entry.own, paths[Int(entry.file)] == path,
+            entry.end == range.lowerBound
+        {
             entry.end = range.upperBound
             last = entry
             return
@@ -48,6 +54,15 @@ final class CopyList {
         }
         last = Entry(
             file: UInt32(index ?? paths.count - 1), start: range.lowerBound, end: range.upperBound)
+    }
+
+    /// Appends bytes, which stay in memory.
+    func append(_ bytes: [UInt8]) throws {
+        try store()
+        totalBytes += Int64(bytes.count)
+        let start = Int64(ownBytes.count)
+        ownBytes += bytes
+        last = Entry(file: Entry.own, start: start, end: Int64(ownBytes.count))
     }
 
     private func store() throws {
@@ -73,6 +88,11 @@ final class CopyList {
                 at: Int64(next * Self.entryBytes), count: some * Self.entryBytes)
             for place in 0..<some {
                 let entry = Self.entry(bytes, at: place * Self.entryBytes)
+                if entry.file == Entry.own {
+                    try output.write(Array(ownBytes[Int(entry.start)..<Int(entry.end)]))
+                    done += entry.end - entry.start
+                    continue
+                }
                 if open?.index != entry.file {
                     open = (entry.file, try files[Int(entry.file)]())
                 }

@@ -73,6 +73,8 @@ private struct DiskMovieStorage: MovieStorage {
         try copies.append(file, range)
     }
 
+    func append(_ bytes: [UInt8]) throws { try copies.append(bytes) }
+
     func take(from track: inout FlatTrack, index: Int, all: Bool) throws {
         try tables.take(from: &track, index: index, all: all)
     }

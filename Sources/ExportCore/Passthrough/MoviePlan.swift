@@ -10,6 +10,9 @@ protocol MovieStorage {
 
     mutating func append(_ file: RecordedFile, _ range: Range<Int64>) throws
 
+    /// Appends bytes that differ from the recorded ones.
+    mutating func append(_ bytes: [UInt8]) throws
+
     /// Removes completed rows of a track's tables: all of them, or only if there are many.
     mutating func take(from track: inout FlatTrack, index: Int, all: Bool) throws
 }
@@ -178,9 +181,19 @@ struct MoviePlan<Storage: MovieStorage> {
             FlatSample(
                 sizeBytes: UInt32(sample.sizeBytes), dts: sample.dtsTicks, pts: sample.ptsTicks,
                 duration: recorded.durationTicks, isSync: sample.flags.contains(.keyframe)))
-        try storage.append(
-            sample.file, sample.offset..<sample.offset + Int64(sample.sizeBytes))
+        try appendBytes(of: sample)
         note(sample, track: index)
+    }
+
+    private mutating func appendBytes(of sample: RecordedSample) throws {
+        var start = sample.offset
+        for patch in try sample.patches() {
+            let position = sample.offset + Int64(patch.offset)
+            try storage.append(sample.file, start..<position)
+            try storage.append([patch.byte])
+            start = position + 1
+        }
+        try storage.append(sample.file, start..<sample.offset + Int64(sample.sizeBytes))
     }
 
     private mutating func note(_ sample: RecordedSample, track index: Int) {

@@ -11,10 +11,11 @@ package struct VirtualMovie: Sendable {
     private static let maximumIndexBytes = 192 << 20
 
     private struct Piece: Sendable {
-        var file: RecordedFile
-        var range: Range<Int64>
+        var content: MoviePiece
         /// Its offset in the movie.
         var start: Int64
+
+        var sizeBytes: Int64 { content.sizeBytes }
     }
 
     package let sizeBytes: Int64
@@ -56,10 +57,14 @@ package struct VirtualMovie: Sendable {
         self.front = bytes
         var position = Int64(bytes.count)
         var described = bytes
-        pieces = storage.pieces.map { file, range in
-            defer { position += range.upperBound - range.lowerBound }
-            described += Array("\(file.path) \(file.revision) \(range)\n".utf8)
-            return Piece(file: file, range: range, start: position)
+        pieces = storage.pieces.map { content in
+            defer { position += content.sizeBytes }
+            switch content {
+            case .range(let range, let file):
+                described += Array("\(file.path) \(file.revision) \(range)\n".utf8)
+            case .bytes(let bytes): described += bytes
+            }
+            return Piece(content: content, start: position)
         }
         sizeBytes = position
         tag = Digest(of: described)
@@ -119,13 +124,18 @@ package struct VirtualMovie: Sendable {
         while index < pieces.count, pieces[index].start < end {
             let piece = pieces[index]
             let position = offset + Int64(filled) - piece.start
-            let length = piece.range.upperBound - piece.range.lowerBound
-            let count = Int(min(end - piece.start, length) - position)
+            let count = Int(min(end - piece.start, piece.sizeBytes) - position)
             let part = UnsafeMutableRawBufferPointer(rebasing: buffer[filled..<filled + count])
-            let got = try read(piece.file, piece.range.lowerBound + position, part)
-            filled += got
-            guard got == count else { break }
             index += 1
+            switch piece.content {
+            case .bytes(let bytes):
+                part.copyBytes(from: bytes[Int(position)..<Int(position) + count])
+                filled += count
+            case .range(let range, let file):
+                let got = try read(file, range.lowerBound + position, part)
+                filled += got
+                guard got == count else { return filled }
+            }
         }
         return filled
     }
@@ -139,11 +149,11 @@ package struct VirtualMovie: Sendable {
         var index = firstPiece(endingAfter: range.lowerBound)
         while index < pieces.count, pieces[index].start < range.upperBound {
             let piece = pieces[index]
-            let length = piece.range.upperBound - piece.range.lowerBound
+            guard case .range(let own, let file) = piece.content else { return nil }
             let begin = max(0, range.lowerBound - piece.start)
-            let end = min(length, range.upperBound - piece.start)
-            let first = piece.range.lowerBound
-            guard let extent = piece.file.extent(first + begin..<first + end) else { return nil }
+            let end = min(piece.sizeBytes, range.upperBound - piece.start)
+            let first = own.lowerBound
+            guard let extent = file.extent(first + begin..<first + end) else { return nil }
             extents.append(extent)
             index += 1
         }
@@ -155,13 +165,27 @@ package struct VirtualMovie: Sendable {
         while low < high {
             let middle = (low + high) / 2
             let piece = pieces[middle]
-            if piece.start + piece.range.upperBound - piece.range.lowerBound <= offset {
+            if piece.start + piece.sizeBytes <= offset {
                 low = middle + 1
             } else {
                 high = middle
             }
         }
         return low
+    }
+}
+
+/// A part of a movie's media.
+private enum MoviePiece: Sendable {
+    case range(Range<Int64>, of: RecordedFile)
+    /// Bytes that differ from the recorded ones.
+    case bytes([UInt8])
+
+    var sizeBytes: Int64 {
+        switch self {
+        case .range(let range, _): range.upperBound - range.lowerBound
+        case .bytes(let bytes): Int64(bytes.count)
+        }
     }
 }
 
@@ -185,7 +209,7 @@ private struct MemoryMovieStorage: MovieStorage {
         }
     }
 
-    private(set) var pieces: [(file: RecordedFile, range: Range<Int64>)] = []
+    private(set) var pieces: [MoviePiece] = []
     private(set) var rows = Rows()
     private(set) var mediaBytes: Int64 = 0
     private var bytes = 0
@@ -195,14 +219,20 @@ private struct MemoryMovieStorage: MovieStorage {
 
     mutating func append(_ file: RecordedFile, _ range: Range<Int64>) throws {
         mediaBytes += range.upperBound - range.lowerBound
-        if let last = pieces.indices.last, pieces[last].file === file,
-            pieces[last].range.upperBound == range.lowerBound
+        if let last = pieces.indices.last, case .range(let before, let own) = pieces[last],
+            own === file, before.upperBound == range.lowerBound
         {
-            pieces[last].range = pieces[last].range.lowerBound..<range.upperBound
+            pieces[last] = .range(before.lowerBound..<range.upperBound, of: file)
             return
         }
-        pieces.append((file, range))
+        pieces.append(.range(range, of: file))
         try count(Self.rangeBytes)
+    }
+
+    mutating func append(_ own: [UInt8]) throws {
+        mediaBytes += Int64(own.count)
+        pieces.append(.bytes(own))
+        try count(Self.rangeBytes + own.count)
     }
 
     mutating func take(from track: inout FlatTrack, index: Int, all: Bool) throws {

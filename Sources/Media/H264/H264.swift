@@ -19,6 +19,8 @@ package enum H264: VideoCoding {
     /// Omitted reference pictures are gaps of `frame_num` (§7.4.3).
     package static let mayOmitLeadingPictures = false
 
+    package static func brokenLink(_ accessUnit: Span<UInt8>) -> [BytePatch] { [] }
+
     package static func configuration(
         parsing record: [UInt8]
     ) throws(BitstreamError) -> DecoderConfiguration {

@@ -23,6 +23,22 @@ package enum H265: VideoCoding {
     /// §8.3.2.
     package static let mayOmitLeadingPictures = true
 
+    /// A CRA picture becomes a BLA picture with leading pictures (§7.4.2.2, §8.1.3): both have the same slice headers.
+    package static func brokenLink(
+        _ accessUnit: Span<UInt8>
+    ) throws(BitstreamError) -> [BytePatch] {
+        var patches: [BytePatch] = []
+        var cursor = NALUnitCursor()
+        while let unit = try cursor.next(in: accessUnit) {
+            guard H265NALUnitHeader(unit.header).isCleanRandomAccess else { continue }
+            let offset = unit.range.lowerBound
+            // The lowest bit belongs to the layer's number.
+            let byte = H265NALUnitHeader.brokenLinkAccess << 1 | accessUnit[offset] & 1
+            patches.append(BytePatch(offset: offset, byte: byte))
+        }
+        return patches
+    }
+
     package static func configuration(
         parsing record: [UInt8]
     ) throws(BitstreamError) -> DecoderConfiguration {
@@ -120,6 +136,8 @@ struct H265NALUnitHeader: Hashable {
     static let accessUnitDelimiter: UInt8 = 35
     static let endOfSequence: UInt8 = 36
     static let endOfBitstream: UInt8 = 37
+    /// BLA_W_LP.
+    static let brokenLinkAccess: UInt8 = 16
 
     /// `nal_unit_type`, 0 … 63 (table 7-1).
     let type: UInt8
@@ -136,6 +154,8 @@ struct H265NALUnitHeader: Hashable {
 
     /// An intra random access point: BLA, IDR or CRA, or a reserved one (§3.70).
     var isRandomAccess: Bool { (16...23).contains(type) }
+    /// CRA_NUT.
+    var isCleanRandomAccess: Bool { type == 21 }
     /// BLA_W_LP, BLA_W_RADL, BLA_N_LP.
     var isBrokenLink: Bool { (16...18).contains(type) }
     /// The next picture begins a coded video sequence (§7.4.2.2).

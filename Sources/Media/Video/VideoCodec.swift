@@ -105,6 +105,12 @@ extension ParameterSet {
     package var reference: UInt8? { nil }
 }
 
+/// A byte of an access unit to be replaced.
+package struct BytePatch: Hashable, Sendable {
+    package var offset: Int
+    package var byte: UInt8
+}
+
 /// The properties of a video codec that all modules use. RTP payloads and encoders' options are in their own.
 package protocol VideoCoding: Sendable {
     /// On the wire: `h265`. Never changes.
@@ -131,6 +137,9 @@ package protocol VideoCoding: Sendable {
     /// Whether no other picture refers to leading pictures, which follow an access point in decoding order and precede it
     /// in presentation.
     static var mayOmitLeadingPictures: Bool { get }
+    /// The changes by which an access point, with 4-byte NAL unit lengths, may follow any picture; none: it may already, or the codec
+    /// cannot express it.
+    static func brokenLink(_ accessUnit: Span<UInt8>) throws(BitstreamError) -> [BytePatch]
     static func configuration(
         parsing record: [UInt8]
     ) throws(BitstreamError) -> DecoderConfiguration

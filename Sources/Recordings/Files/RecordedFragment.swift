@@ -18,10 +18,30 @@ package struct RecordedSample: Sendable {
     package var sequence: UInt64?
     /// Players do not show it: it is presented before the file's first keyframe, or before the file's start.
     package var isHidden: Bool
+    /// A keyframe that begins a file after missing pictures: decoders must not relate it to the pictures before.
+    package var beginsAnew = false
 
-    /// Reads its bytes: NAL units with 4-byte lengths (ISO/IEC 14496-15 §5.3), or one raw AAC packet.
+    /// Reads its bytes: NAL units with 4-byte lengths (ISO/IEC 14496-15 §5.3), or one raw AAC packet. They are as recorded, except for
+    /// ``patches(of:)``.
     package func read() throws(ArchiveError) -> [UInt8] {
-        try file.read(at: offset, count: sizeBytes)
+        var bytes = try file.read(at: offset, count: sizeBytes)
+        for patch in patches(of: bytes) { bytes[patch.offset] = patch.byte }
+        return bytes
+    }
+
+    /// The changes of the recorded bytes by which it can follow the samples before it in one stream (``VideoCoding/brokenLink(_:)``).
+    package func patches() throws(ArchiveError) -> [BytePatch] {
+        beginsAnew ? patches(of: try file.read(at: offset, count: sizeBytes)) : []
+    }
+
+    private func patches(of bytes: [UInt8]) -> [BytePatch] {
+        guard beginsAnew, case .video(let format) = file.format(.video) else { return [] }
+        do throws(BitstreamError) {
+            return try format.codec.coding.brokenLink(bytes.span)
+        } catch {
+            // A damaged picture stays as it is.
+            return []
+        }
     }
 
     /// The track's timescale.

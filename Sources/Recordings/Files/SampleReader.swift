@@ -92,20 +92,22 @@ package struct SampleReader {
         }
     }
 
-    /// The picture, which is not hidden if the previous file has its references (open GOPs).
+    /// The picture, which is not hidden if the previous file has its references (open GOPs); otherwise the file's first one begins anew.
     private mutating func joined(_ sample: RecordedSample) -> RecordedSample {
+        var joined = sample
         if let last, last.file !== sample.file {
             let gap = sample.dtsNanoseconds.clampedSubtracting(
                 last.dtsNanoseconds.clampedAdding(last.durationNanoseconds))
             isContinued =
                 gap.magnitude <= last.durationNanoseconds.magnitude
                 && last.file.format(.video) == sample.file.format(.video)
+            joined.beginsAnew = !isContinued && sample.flags.contains(.keyframe)
         }
         last = sample
-        guard isContinued, sample.isHidden, !sample.flags.contains(.priming) else { return sample }
-        var shown = sample
-        shown.isHidden = false
-        return shown
+        if isContinued, sample.isHidden, !sample.flags.contains(.priming) {
+            joined.isHidden = false
+        }
+        return joined
     }
 
     /// Keeps only what the leading pictures of a file that starts at or after `to` reference.
