@@ -11,29 +11,50 @@ package struct ContainerFormat: Hashable, Sendable, CustomStringConvertible {
     private let names: [String]
     /// The type of its files in HTTP.
     package let mediaType: String
+    /// Whether packets have times; in other containers they follow each other from the start.
+    package let storesTimes: Bool
+    /// The properties of pictures that libavformat's muxer writes.
+    private let properties: Set<ContainerProperty>
 
     private init(
         _ name: String, _ description: String, _ names: [String] = [],
-        _ mediaType: String = "application/octet-stream"
+        _ mediaType: String = "application/octet-stream", storesTimes: Bool = true,
+        properties: Set<ContainerProperty> = []
     ) {
         self.name = name
         self.description = description
         self.names = names
         self.mediaType = mediaType
+        self.storesTimes = storesTimes
+        self.properties = properties
     }
 
-    package static let mp4 = Self("mp4", "MP4", ["mp4", "m4v", "m4a"], "video/mp4")
-    package static let mov = Self("mov", "MOV", ["mov", "qt"], "video/quicktime")
+    private static let isoProperties: Set<ContainerProperty> = [
+        .orientation, .pixelShape, .colour, .mastering, .lightLevel,
+    ]
+    private static let matroskaProperties: Set<ContainerProperty> = [
+        .pixelShape, .colour, .mastering, .lightLevel, .projection, .stereoscopy,
+    ]
+
+    package static let mp4 = Self(
+        "mp4", "MP4", ["mp4", "m4v", "m4a"], "video/mp4", properties: isoProperties)
+    package static let mov = Self(
+        "mov", "MOV", ["mov", "qt"], "video/quicktime", properties: isoProperties)
     package static let matroska = Self(
-        "matroska", "Matroska", ["mkv", "mka", "matroska"], "video/matroska")
-    package static let webM = Self("webm", "WebM", ["webm"], "video/webm")
+        "matroska", "Matroska", ["mkv", "mka", "matroska"], "video/matroska",
+        properties: matroskaProperties)
+    package static let webM = Self(
+        "webm", "WebM", ["webm"], "video/webm", properties: matroskaProperties)
     package static let mpegTS = Self(
         "mpegts", "MPEG-TS", ["ts", "m2ts", "mts", "mpegts"], "video/mp2t")
     package static let flv = Self("flv", "FLV", ["flv"], "video/x-flv")
-    package static let avi = Self("avi", "AVI", ["avi"], "video/vnd.avi")
+    package static let avi = Self(
+        "avi", "AVI", ["avi"], "video/vnd.avi", storesTimes: false, properties: [.pixelShape])
     package static let ogg = Self("ogg", "Ogg", ["ogg", "opus"], "audio/ogg")
-    package static let adts = Self("adts", "ADTS", ["aac", "adts"], "audio/aac")
-    package static let wav = Self("wav", "WAV", ["wav"], "audio/vnd.wave")
+    package static let adts = Self(
+        "adts", "ADTS", ["aac", "adts"], "audio/aac", storesTimes: false)
+    package static let wav = Self(
+        "wav", "WAV", ["wav"], "audio/vnd.wave", storesTimes: false)
     package static let rtsp = Self("rtsp", "RTSP")
     package static let rtpMPEGTS = Self("rtp_mpegts", "MPEG-TS")
 
@@ -86,18 +107,6 @@ package struct ContainerFormat: Hashable, Sendable, CustomStringConvertible {
     /// Whether it is MP4 or MOV, with exact times and edit lists.
     package var isISO: Bool { self == .mp4 || self == .mov }
 
-    /// Whether packets have times; in other containers they follow each other from the start.
-    package var storesTimes: Bool { ![.avi, .adts, .wav].contains(self) }
-
     /// Whether libavformat's muxer writes a property of pictures.
-    func states(_ property: ContainerProperty) -> Bool {
-        switch property {
-        case .orientation: isISO
-        case .pixelShape: isISO || isMatroska || self == .avi
-        case .colour, .mastering, .lightLevel: isISO || isMatroska
-        case .projection, .stereoscopy: isMatroska
-        }
-    }
-
-    private var isMatroska: Bool { self == .matroska || self == .webM }
+    func states(_ property: ContainerProperty) -> Bool { properties.contains(property) }
 }

@@ -15,7 +15,8 @@ struct ExtractCommand: RepeatingCommand {
         commandName: "extract",
         abstract: "Extracts a track or a picture from a recording.",
         discussion: """
-            The suffix of the output file selects what is extracted: .h264 or .h265, as recorded (byte stream with parameter sets \
+            The suffix of the output file selects what is extracted: \(VideoCodec.all.map { ".\($0.coding.fileSuffixes[0])" }
+                .joined(separator: " or ")), as recorded (byte stream with parameter sets \
             at every keyframe), .aac (ADTS), .wav (decoded to 16 bits, without encoder padding), .jpg or .png (the picture displayed at --at). The input may \
             still be growing; it is read up to its current end.
             """)
@@ -55,33 +56,71 @@ struct ExtractCommand: RepeatingCommand {
 
     @OptionGroup(title: "Log") var log: LogFormatOptions
 
-    enum Kind: String, ExpressibleByArgument, CaseIterable {
-        case h264, h265, aac, wav, jpeg, png
+    enum Kind: Hashable, ExpressibleByArgument, CaseIterable {
+        /// Elementary streams.
+        case video(VideoCodec)
+        case audio(AudioCodec)
+        case wav, jpeg, png
+
+        static let allCases =
+            VideoCodec.all.map(Kind.video) + AudioCodec.all.map(Kind.audio) + [.wav, .jpeg, .png]
+
+        /// `.h264, .h265, .aac, .wav, .jpg or .png`.
+        static let suffixList: String = {
+            let all = allCases.map { ".\($0.suffixes[0])" }
+            return "\(all.dropLast().joined(separator: ", ")) or \(all.last ?? "")"
+        }()
+
+        init?(argument: String) {
+            guard let kind = Self.allCases.first(where: { $0.name == argument }) else { return nil }
+            self = kind
+        }
 
         init?(path: String) {
             guard let dot = path.lastIndex(of: ".") else { return nil }
             let suffix = path[path.index(after: dot)...].lowercased()
-            let video = VideoCodec.all.first { $0.coding.fileSuffixes.contains(suffix) }
-            let audio = AudioCodec.all.first { $0.coding.fileSuffixes.contains(suffix) }
-            self.init(
-                rawValue: video?.identifier ?? audio?.libraryName
-                    ?? (suffix == "jpg" ? "jpeg" : suffix))
+            guard let kind = Self.allCases.first(where: { $0.suffixes.contains(suffix) }) else {
+                return nil
+            }
+            self = kind
         }
 
-        var suffix: String { self == .jpeg ? "jpg" : rawValue }
+        /// On the command line: `h264`.
+        var name: String {
+            switch self {
+            case .video(let codec): codec.identifier
+            case .audio(let codec): codec.libraryName
+            case .wav: "wav"
+            case .jpeg: "jpeg"
+            case .png: "png"
+            }
+        }
+
+        var defaultValueDescription: String { name }
+        static var allValueStrings: [String] { allCases.map(\.name) }
+
+        /// Suffixes of its files; the first is the usual one.
+        var suffixes: [String] {
+            switch self {
+            case .video(let codec): codec.coding.fileSuffixes
+            case .audio(let codec): codec.coding.fileSuffixes
+            case .wav: ["wav"]
+            case .jpeg: ["jpg", "jpeg"]
+            case .png: ["png"]
+            }
+        }
+
         var isPicture: Bool { self == .jpeg || self == .png }
-        /// Codec of an elementary video stream; nil for other kinds.
-        var videoCodec: VideoCodec? { VideoCodec(identifier: rawValue) }
     }
 
     private func wanted() throws -> Kind {
         if jpeg, let kind, kind != .jpeg {
-            throw UsageError("--jpeg and --kind \(kind.rawValue) cannot be combined: leave one out")
+            throw UsageError("--jpeg and --kind \(kind.name) cannot be combined: leave one out")
         }
         if let kind = jpeg ? .jpeg : kind {
             if let output, let other = Kind(path: output), other != kind {
                 throw UsageError(
-                    "the suffix of '\(output)' means \(other.rawValue), but \(kind.rawValue) was requested: change one of them"
+                    "the suffix of '\(output)' means \(other.name), but \(kind.name) was requested: change one of them"
                 )
             }
             return kind
@@ -89,7 +128,7 @@ struct ExtractCommand: RepeatingCommand {
         if let output, output != "-" {
             guard let kind = Kind(path: output) else {
                 throw UsageError(
-                    "'\(output)' has no known suffix: use .h264, .h265, .aac, .wav, .jpg or .png, or add --kind"
+                    "'\(output)' has no known suffix: use \(Kind.suffixList), or add --kind"
                 )
             }
             return kind
@@ -102,7 +141,7 @@ struct ExtractCommand: RepeatingCommand {
         let kind = try wanted()
         if at != nil, !kind.isPicture {
             throw UsageError(
-                "--at is for pictures: use --start and --duration for \(kind.rawValue)")
+                "--at is for pictures: use --start and --duration for \(kind.name)")
         }
         if closeGaps, kind != .wav { throw UsageError("--close-gaps is for .wav: leave it out") }
         if kind.isPicture, input.duration != nil || input.start != nil {
@@ -139,21 +178,19 @@ struct ExtractCommand: RepeatingCommand {
     }
 
     private func defaultName(_ kind: Kind, _ range: ExportRange) -> String {
-        guard kind.isPicture else { return "\(range.source.name).\(kind.suffix)" }
+        guard kind.isPicture else { return "\(range.source.name).\(kind.suffixes[0])" }
         let time = UTCTime(
             nanoseconds: range.sessionZero.nanoseconds + (range.startNanoseconds ?? 0))
-        return "\(range.source.name)-\(time.fileName).\(kind.suffix)"
+        return "\(range.source.name)-\(time.fileName).\(kind.suffixes[0])"
     }
 
     private func extract(
         _ kind: Kind, _ range: ExportRange, _ target: ExtractTarget, _ control: WorkControl
     ) throws -> ExportSummary {
         switch kind {
-        case .h264, .h265:
-            try StreamExtraction(
-                range, of: .video, as: kind.videoCodec, to: target, control: control
-            ).run()
-        case .aac:
+        case .video(let codec):
+            try StreamExtraction(range, of: .video, as: codec, to: target, control: control).run()
+        case .audio:
             try StreamExtraction(range, of: .audio, to: target, control: control).run()
         case .wav:
             try WaveExtraction(range, to: target, closesGaps: closeGaps, control: control).run()
