@@ -527,6 +527,20 @@ struct ScriptedCamera {
         #expect(other.end == .stopped)
     }
 
+    @Test func `a stop outputs the last picture before the response, and nothing after it`() throws
+    {
+        var camera = try ScriptedCamera()
+        camera.open()
+        for number in 0..<3 as Range<UInt16> { camera.packet(number) }
+        camera.session.stop(now: 0)
+        camera.collect()
+        #expect(camera.unitCount == 3)
+        camera.packet(3)
+        camera.answer()
+        #expect(camera.end == .stopped)
+        #expect(camera.unitCount == 3)
+    }
+
     @Test func `over UDP ports are stated, and reports go to the camera's ports`() throws {
         var camera = try ScriptedCamera(transport: .udp)
         camera.answer()

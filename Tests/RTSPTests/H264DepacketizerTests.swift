@@ -97,6 +97,38 @@ import Testing
         #expect(own.units == [[Self.picture]])
     }
 
+    @Test func `a last picture whose end nothing shows is a loss`() {
+        var own = Sender()
+        own.send(Self.picture, at: 0)
+        own.send(Self.picture, at: 3_000)
+        own.finish()
+        #expect(own.units == [[Self.picture]])
+        #expect(own.holes.map(\.droppedUnits) == [1])
+    }
+
+    @Test func `a last picture that lacks a packet is a loss`() {
+        var own = Sender()
+        own.warmUp()
+        own.send(Self.picture, at: 100, marker: true)
+        own.send(Self.picture, at: 3_000)
+        own.lose()
+        own.send(Self.secondSlice, at: 3_000)
+        own.finish()
+        #expect(own.units == [[Self.picture]])
+        #expect(own.holes.map(\.missingPackets) == [1])
+        #expect(own.holes.map(\.droppedUnits) == [1])
+    }
+
+    @Test func `a picture that has arrived in part at the end is not a loss`() {
+        var own = Sender()
+        own.warmUp()
+        own.send(Self.picture, at: 100, marker: true)
+        own.send(Self.picture, at: 3_000)
+        own.finish()
+        #expect(own.units == [[Self.picture]])
+        #expect(own.holes.isEmpty)
+    }
+
     @Test func `a marker bit on parameter sets and SEI does not end an access unit`() {
         var own = Sender()
         own.warmUp()

@@ -49,6 +49,8 @@ package final class NetworkCamera {
     private static let sliceMilliseconds: Int32 = 100
     /// Timeout of the response to TEARDOWN.
     private static let leaveNanoseconds: Int64 = 500_000_000
+    /// Reads of what arrived before a stop: more than the receive buffers hold.
+    private static let mostLastReads = 64
     /// Limit of unsent bytes, a few requests and reports: a camera that stops reading is disconnected.
     private static let mostUnsentBytes = 1 << 20
 
@@ -248,6 +250,18 @@ package final class NetworkCamera {
         return events
     }
 
+    /// Reads what has arrived, and asks the camera to end; ``leave()`` waits for the response.
+    /// - Returns: all remaining events.
+    package func stop() -> [NetworkCameraEvent] {
+        for _ in 0..<Self.mostLastReads where end == nil {
+            guard turn(0) else { break }
+        }
+        session.stop(now: now)
+        carryOut()
+        defer { events = [] }
+        return events
+    }
+
     /// Tears down the camera's session: some cameras allow only one connection. Blocks for a moment.
     package func leave() {
         guard end == nil else { return }
@@ -261,7 +275,9 @@ package final class NetworkCamera {
     private var now: Int64 { SystemClock.monotonic.nowNanoseconds }
 
     /// Waits for something to happen, and has the session follow it.
-    private func turn(_ milliseconds: Int32) {
+    /// - Returns: whether data has arrived.
+    @discardableResult
+    private func turn(_ milliseconds: Int32) -> Bool {
         carryOut()
         let due = max(0, session.deadlineNanoseconds.clampedSubtracting(now)) / 1_000_000
         var set = [
@@ -275,16 +291,18 @@ package final class NetworkCamera {
         }
         // Rounded up: a deadline that is not reached yet would be waited for in circles.
         poll(&set, nfds_t(set.count), min(milliseconds, Int32(clamping: due + 1)))
-        if set[0].revents != 0 {
-            flush()
-            readControl()
-        }
+        // Datagrams first: they arrived before the end of the connection.
         for (index, own) in datagrams.enumerated() {
             if set[1 + 2 * index].revents != 0 { readDatagrams(own, isControl: false) }
             if set[2 + 2 * index].revents != 0 { readDatagrams(own, isControl: true) }
         }
+        if set[0].revents != 0 {
+            flush()
+            readControl()
+        }
         session.tick(now: now)
         carryOut()
+        return set.contains { $0.revents & Int16(POLLIN) != 0 }
     }
 
     private func readControl() {

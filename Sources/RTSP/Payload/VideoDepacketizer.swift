@@ -116,8 +116,18 @@ package struct VideoDepacketizer: Depacketizer {
     }
 
     package mutating func finishStream() -> [DepacketizedItem] {
+        let isCut = fragment != nil
         fragment = nil
-        if let open = current, open.isMarked, open.flaw == nil { finish() }
+        if let open = current, open.slices > 0 || open.flaw != nil {
+            // Without markers that can be trusted, the picture may be complete. With them, its end has not arrived.
+            let isUnclear = isMarkerWrong || rightMarkers == 0 && !open.isMarked
+            // No picture follows that refers to it.
+            current?.isDisposable = true
+            if open.flaw == nil, isUnclear {
+                current?.flaw = .malformed("the stream ended before the end of a picture was known")
+            }
+            if open.flaw != nil || isUnclear || open.isMarked && !isCut { finish() }
+        }
         current = nil
         defer { items = [] }
         return items

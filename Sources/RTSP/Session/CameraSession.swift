@@ -181,10 +181,11 @@ package struct CameraSession: Sendable {
         ask(playRequest(aggregate), .play(receiving.count), now)
     }
 
-    /// Tears the session down; it ends with the response, or on timeout.
+    /// Outputs what is held back, and tears the session down; it ends with the response, or on timeout. Later packets are ignored.
     package mutating func stop(now: Int64) {
         guard phase != .ended, phase != .stopping else { return }
         guard sessionID != nil else { return end(.stopped) }
+        finishReceivers()
         phase = .stopping
         ask(RTSPRequest(.teardown, aggregate), .teardown, now)
     }
@@ -215,7 +216,7 @@ package struct CameraSession: Sendable {
     package mutating func receivedDatagram(
         _ bytes: [UInt8], track: Int, isControl: Bool, arrivalNanoseconds now: Int64
     ) {
-        guard phase != .ended,
+        guard phase != .ended, phase != .stopping,
             let place = receiving.firstIndex(where: { $0.wanted.track == track })
         else { return }
         if isControl {
@@ -589,6 +590,7 @@ package struct CameraSession: Sendable {
     // MARK: Packets
 
     private mutating func take(_ bytes: [UInt8], channel: UInt8, _ now: Int64) {
+        guard phase != .stopping else { return }
         // Channels that were not set up are ignored.
         let found = TrackChannels.destination(
             of: bytes, channel: channel, among: channels
@@ -706,9 +708,13 @@ package struct CameraSession: Sendable {
 
     private mutating func end(_ reason: SessionEnd) {
         guard phase != .ended else { return }
-        for place in receiving.indices { give(receiving[place].receiver.finish(), place) }
+        finishReceivers()
         phase = .ended
         pending = nil
         outputs.append(.ended(reason))
+    }
+
+    private mutating func finishReceivers() {
+        for place in receiving.indices { give(receiving[place].receiver.finish(), place) }
     }
 }

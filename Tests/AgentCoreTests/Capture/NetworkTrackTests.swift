@@ -192,6 +192,15 @@ import Wire
         #expect(result.losses.map(\.durationNanoseconds) == [8 * Self.interval])
     }
 
+    @Test func `at the end, no more pictures are lost than are known to be`() throws {
+        let stand = try Stand()
+        try stand.send(0..<12)
+        try stand.lose(hole(0, isHarmless: true))
+        let result = try stand.finish(at: 20)
+        #expect(result.losses.map(\.samples) == [1])
+        #expect(result.losses.map(\.durationNanoseconds) == [Self.interval])
+    }
+
     @Test func `a long loss is reported every minute`() throws {
         let stand = try Stand()
         try stand.send(0..<12)

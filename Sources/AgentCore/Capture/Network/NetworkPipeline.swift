@@ -224,6 +224,7 @@ final class NetworkPipeline: CapturePipeline, @unchecked Sendable {
             early = []
             end = try capture(output)
             let last = durationNanoseconds.map { startNanoseconds + $0 } ?? .max
+            if case .connected(let camera) = state { try take(camera.stop(), output) }
             for track in tracks {
                 try track.finish(atNanoseconds: min(output.nowNanoseconds, last), output)
             }

@@ -1,0 +1,52 @@
+import Devices
+import Foundation
+import Media
+import Testing
+
+@testable import AgentCore
+@testable import RTSP
+
+/// Captures of network cameras on this machine.
+@Suite struct NetworkPipelineTests {
+    private static let h264 = "m=video 0 RTP/AVP 96\r\na=rtpmap:96 H264/90000\r\n"
+
+    private func pipeline(
+        _ camera: LoopbackCamera, kinds: [TrackKind] = [.video], scheme: String = "rtsp"
+    ) throws -> NetworkPipeline {
+        var settings = CaptureSettings(sourceName: "camera")
+        settings.duration = .seconds(1)
+        return try NetworkPipeline(
+            NetworkCameraRequest(
+                url: try camera.url(scheme), login: nil, transport: .tcp, kinds: kinds,
+                agent: "test"), isSoundNeeded: false, settings: settings, isStopping: { false })
+    }
+
+    /// Packets with one NAL unit each; pictures are 100 ms apart.
+    private func packets(_ streams: [[UInt8]]) throws -> [RTPPacket] {
+        var packets: [RTPPacket] = []
+        for (index, stream) in streams.enumerated() {
+            let units = try AnnexB.nalUnits(in: stream.span)
+            for (place, unit) in units.enumerated() {
+                packets.append(
+                    RTPPacket(
+                        payloadType: 96, marker: place == units.count - 1,
+                        sequence: UInt16(packets.count), timestamp: UInt32(index * 9_000),
+                        source: 1, payload: Array(stream[unit.range])))
+            }
+        }
+        return packets
+    }
+
+    @Test func `the last picture before the end is recorded although no other follows`() throws {
+        let (format, streams) = try ScriptedCamera.accessUnits(4)
+        let sets = format.parameterSets.map { Data($0).base64EncodedString() }
+        let camera = LoopbackCamera(
+            "\(Self.h264)a=fmtp:96 sprop-parameter-sets=\(sets.joined(separator: ","))\r\n",
+            packets: try packets(streams))
+        let sink = CollectingSink()
+        capture(try pipeline(camera), into: sink, clock: MonotonicClock())
+        let result = sink.wait()
+        #expect(result.video.count == 4)
+        #expect(result.losses.isEmpty)
+    }
+}
