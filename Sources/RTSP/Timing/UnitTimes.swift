@@ -13,6 +13,7 @@ package struct UnitTimes: Sendable {
         package var unit: AccessUnit
         package var ptsNanoseconds: Int64
         package var dtsNanoseconds: Int64
+        /// 0: unknown.
         package var durationNanoseconds: Int64
     }
 
@@ -42,7 +43,9 @@ package struct UnitTimes: Sendable {
     /// Units that arrive in more than their duration by a tenth of it may have timestamps of another rate.
     private static let slowShare: Int64 = 10
     private static let leastDuration: Int64 = 1_000_000
-    private static let longestDuration: Int64 = 1_000_000_000
+    private static let longestDuration: Int64 = 60_000_000_000
+    /// Between reordered pictures. A longer distance after shorter ones is a pause, unless another one follows.
+    private static let longestStep: Int64 = 1_000_000_000
 
     private enum Held {
         case unit(HeldUnit)
@@ -94,6 +97,9 @@ package struct UnitTimes: Sendable {
     private var lastDTS: Int64?
     private var lastPTS: Int64?
     private var duration: Int64
+    private var isDurationKnown: Bool
+    /// The last distance was longer than ``longestStep``.
+    private var isLong = false
     /// Units are missing before the next one.
     private var isAfterHole = false
     /// The last distances of two pictures in presentation order, where pictures are reordered.
@@ -117,7 +123,14 @@ package struct UnitTimes: Sendable {
         sound = SoundStamps(length, clockRate: clockRate)
         depth = min(max(0, reorderDepth), Self.mostReordered)
         duration = usualDuration ?? Self.usualDuration
+        isDurationKnown = usualDuration != nil
     }
+
+    /// The last unit's duration; nil: unknown.
+    package var knownDuration: Int64? { isDurationKnown ? duration : nil }
+
+    /// The distance that is assumed between reordered pictures.
+    private var step: Int64 { min(duration, Self.longestStep) }
 
     package mutating func takeFindings() -> ArrivalClock.Findings {
         defer { isCountUntold = false }
@@ -347,7 +360,7 @@ package struct UnitTimes: Sendable {
             let between =
                 before.pts + Int64(clamping: ticks / Int128(after.ticks - before.ticks))
             // A larger difference is a timestamp that was set back.
-            let limit = 2 * Int64(depth + 1) * duration
+            let limit = 2 * Int64(depth + 1) * self.step
             if (time - between).magnitude <= limit.magnitude { time = between }
         }
         recent.append((timestamp, time))
@@ -365,7 +378,12 @@ package struct UnitTimes: Sendable {
     }
 
     private mutating func note(step: Int64) {
-        if step >= Self.leastDuration, step <= Self.longestDuration { duration = step }
+        guard step >= Self.leastDuration, step <= Self.longestDuration else { return }
+        let isPause = step > Self.longestStep && !isLong && isDurationKnown
+        isLong = step > Self.longestStep
+        if isPause, duration <= Self.longestStep { return }
+        duration = step
+        isDurationKnown = true
     }
 
     private mutating func timed(_ unit: AccessUnit, at time: Int64) -> Timed {
@@ -374,7 +392,7 @@ package struct UnitTimes: Sendable {
             if depth == 0, !isAfterHole { note(step: pts - lastPTS) }
             isAfterHole = false
             // After a pause, decoding times restart.
-            if pts - lastPTS > Self.longestDuration * Int64(1 + depth) {
+            if pts - lastPTS > Self.longestStep * Int64(1 + depth) {
                 unused = []
                 early = 0
                 lastUsed = nil
@@ -384,17 +402,17 @@ package struct UnitTimes: Sendable {
         var dts: Int64
         if early < depth {
             early += 1
-            dts = (unused.first ?? pts) - Int64(depth - early + 1) * duration
+            dts = (unused.first ?? pts) - Int64(depth - early + 1) * step
         } else {
             dts = unused.removeFirst()
             if depth > 0 { noteUsed(dts) }
         }
         if let lastDTS, dts < lastDTS + Self.leastStep {
             dts = lastDTS + Self.leastStep
-            if dts > pts, pts + Int64(Self.mostReordered) * Self.longestDuration > dts {
+            if dts > pts, pts + Int64(Self.mostReordered) * Self.longestStep > dts {
                 // The reorder depth is larger than known: this picture is late.
                 if let lastPTS, pts < lastPTS, depth < Self.mostReordered,
-                    lastPTS - pts <= Int64(depth + 3) * duration
+                    lastPTS - pts <= Int64(depth + 3) * step
                 {
                     depth += 1
                     unused.insert(pts, at: 0)
@@ -406,6 +424,7 @@ package struct UnitTimes: Sendable {
         lastDTS = dts
         lastPTS = max(lastPTS ?? pts, pts)
         return Timed(
-            unit: unit, ptsNanoseconds: pts, dtsNanoseconds: dts, durationNanoseconds: duration)
+            unit: unit, ptsNanoseconds: pts, dtsNanoseconds: dts,
+            durationNanoseconds: knownDuration ?? 0)
     }
 }

@@ -184,6 +184,65 @@ import Wire
         #expect(loss.durationNanoseconds == 23 * Self.interval && loss.samples == 23)
     }
 
+    /// Keyframes that arrive at these times after the start, seconds.
+    private func send(_ keyframes: [(key: Int, at: Double)], _ stand: Stand) throws {
+        for own in keyframes {
+            let arrival = stand.start + Int64(own.at * 1e9)
+            stand.output.waitUntil(arrival)
+            try stand.track.take(
+                [
+                    .unit(
+                        AccessUnit(
+                            timestamp: UInt32((own.at * 90_000).rounded()), firstNumber: 0,
+                            lastNumber: 0,
+                            firstArrivalNanoseconds: arrival, lastArrivalNanoseconds: arrival,
+                            data: stand.units[5 * own.key]))
+                ], stand.output)
+            try stand.track.tick(stand.output)
+        }
+    }
+
+    private func reconnect(_ stand: Stand, at seconds: Double) throws {
+        try stand.track.interrupt("it is gone", stand.output)
+        stand.output.waitUntil(stand.start + Int64(seconds * 1e9))
+        let media = try SessionDescription(
+            parsing: Array("m=video 0 RTP/AVP 96\na=rtpmap:96 H264/90000".utf8)
+        ).media[0]
+        try stand.track.resume(try CameraTrackDescription(media), stand.output)
+    }
+
+    @Test func `the lost pictures of a slow camera are counted at its rate`() throws {
+        let stand = try Stand()
+        try send((0..<4).map { ($0, Double($0) * 2 + 0.1) }, stand)
+        try reconnect(stand, at: 15)
+        try send((4..<8).map { ($0, Double($0 - 4) * 2 + 16.1) }, stand)
+        // A second outage, of less than a picture.
+        try reconnect(stand, at: 23)
+        try send((8..<10).map { ($0, Double($0 - 8) * 2 + 24.1) }, stand)
+        let result = try stand.finish(at: 270)
+        #expect(result.video.count == 10)
+        // Those of 8.1 to 14.1 s.
+        #expect(result.losses.map(\.samples) == [4, 0])
+        func milliseconds(_ time: Int64) -> Int64 { (time + 500_000) / 1_000_000 }
+        #expect(result.losses.map { milliseconds($0.durationNanoseconds) } == [8_000, 0])
+        #expect(
+            result.video.map { milliseconds($0.ptsNanoseconds - stand.start) }
+                == [0, 2, 4, 6, 16, 18, 20, 22, 24, 26].map { $0 * 1_000 + 100 })
+        #expect(
+            result.video.dropFirst().allSatisfy { milliseconds($0.durationNanoseconds) == 2_000 })
+    }
+
+    @Test func `lost pictures are not counted while their rate is unknown`() throws {
+        let stand = try Stand()
+        try send([(0, 0.1)], stand)
+        try reconnect(stand, at: 9)
+        try send([(1, 10.1)], stand)
+        let result = try stand.finish(at: 110)
+        #expect(result.video.count == 2)
+        #expect(result.losses.map(\.samples) == [0])
+        #expect(result.losses.first?.durationNanoseconds ?? 0 > 9_000_000_000)
+    }
+
     @Test func `a loss at the end is reported at the end`() throws {
         let stand = try Stand()
         try stand.send(0..<12)

@@ -81,7 +81,7 @@ enum CameraTarget {
         private mutating func place(_ item: DepacketizedItem, _ track: Int) {
             for case .unit(let timed) in times[track].add(item, now: now) {
                 precondition(timed.dtsNanoseconds <= timed.ptsNanoseconds)
-                precondition(timed.durationNanoseconds > 0)
+                precondition(timed.durationNanoseconds >= 0)
             }
         }
     }

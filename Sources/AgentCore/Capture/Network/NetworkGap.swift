@@ -79,16 +79,18 @@ struct NetworkGap {
 
     /// The loss up to a time.
     /// - Parameters:
-    ///   - intervalNanoseconds: usual distance of two units.
+    ///   - intervalNanoseconds: usual distance of two units; 0: unknown, and they are not counted.
     ///   - missing: number of missing units; nil: from the duration.
     func loss(
         of track: TrackKind, untilNanoseconds end: Int64, intervalNanoseconds interval: Int64,
         missing: Int? = nil
     ) -> CaptureLoss {
-        let duration = max(0, end - startNanoseconds)
+        // The next unit may have been due only after the end.
+        let start = min(startNanoseconds, end)
+        let duration = end - start
         let counted = interval > 0 ? Int(clamping: (duration + interval / 2) / interval) : 0
         return CaptureLoss(
-            track: track, cause: cause, startNanoseconds: startNanoseconds,
+            track: track, cause: cause, startNanoseconds: start,
             durationNanoseconds: duration, samples: max(dropped, missing ?? counted),
             text: text)
     }

@@ -25,8 +25,6 @@ final class NetworkPictures: NetworkTrack {
     private let clockRate: UInt32
     private let delay: Int64
 
-    private static let usualDuration: Int64 = 40_000_000
-
     /// - Parameter format: with the parameter sets from the description or the stream.
     init(
         _ description: CameraTrackDescription, _ format: VideoFormat,
@@ -40,8 +38,8 @@ final class NetworkPictures: NetworkTrack {
         delay = delayNanoseconds
         times = Self.times(format, clockRate, delayNanoseconds)
         progress = NetworkProgress(
-            .video, durationNanoseconds: durationNanoseconds,
-            intervalNanoseconds: Self.usualDuration, delayNanoseconds: delay)
+            .video, durationNanoseconds: durationNanoseconds, intervalNanoseconds: 0,
+            delayNanoseconds: delay)
         text = CaptureDescription.copiedVideo(track, copier.format)
     }
 
@@ -73,8 +71,9 @@ final class NetworkPictures: NetworkTrack {
         }
     }
 
+    /// - Parameter duration: of the pictures before; nil: unknown.
     private static func times(
-        _ format: VideoFormat, _ clockRate: UInt32, _ delay: Int64
+        _ format: VideoFormat, _ clockRate: UInt32, _ delay: Int64, duration: Int64? = nil
     ) -> UnitTimes {
         var depth = 0
         do throws(BitstreamError) {
@@ -83,7 +82,9 @@ final class NetworkPictures: NetworkTrack {
             // The first pictures determine it.
             depth = 0
         }
-        return UnitTimes(clockRate: clockRate, reorderDepth: depth, delayNanoseconds: delay)
+        return UnitTimes(
+            clockRate: clockRate, reorderDepth: depth, usualDuration: duration,
+            delayNanoseconds: delay)
     }
 
     var format: TrackFormat { oriented(copier.format) }
@@ -127,12 +128,14 @@ final class NetworkPictures: NetworkTrack {
         guard case .video(let codec, let described) = description.coding else { return }
         awaited = nil
         guard codec == copier.format.codec else {
-            times = UnitTimes(clockRate: clockRate, delayNanoseconds: delay)
+            times = UnitTimes(
+                clockRate: clockRate, usualDuration: times.knownDuration, delayNanoseconds: delay)
             times.notBeforeNanoseconds = progress.dueNanoseconds
             if let described { try change(to: described) } else { awaited = codec }
             return
         }
-        times = Self.times(described ?? copier.format, clockRate, delay)
+        times = Self.times(
+            described ?? copier.format, clockRate, delay, duration: times.knownDuration)
         times.notBeforeNanoseconds = progress.dueNanoseconds
         newConfiguration = try described.map { (format) throws(EncodingError) in
             try Self.configuration(format)
@@ -218,7 +221,7 @@ final class NetworkPictures: NetworkTrack {
             return progress.dropUndecodable(atNanoseconds: timed.ptsNanoseconds)
         }
         stamp(&sample, timed.unit, clockRate: clockRate)
-        progress.record(sample, output)
+        progress.record(sample, intervalNanoseconds: timed.durationNanoseconds, output)
         if let format = result.newFormat {
             text = CaptureDescription.copiedVideo(try Self.track(format), format)
             output.formatChanged(oriented(format))

@@ -116,6 +116,9 @@ extension NetworkTrack {
 }
 
 extension CodedPacket {
+    /// Duration of a picture while that of the track's pictures is unknown.
+    private static let usualDuration: Int64 = 40_000_000
+
     /// - Parameter newConfiguration: of video.
     init(_ timed: UnitTimes.Timed, _ track: TrackKind, newConfiguration: [UInt8]? = nil) {
         let bytes = timed.unit.data.withUnsafeBytes { PaddedBytes($0) }
@@ -123,10 +126,14 @@ extension CodedPacket {
         self.init(
             track: track, ptsNanoseconds: timed.ptsNanoseconds,
             dtsNanoseconds: isVideo ? timed.dtsNanoseconds : timed.ptsNanoseconds,
-            durationNanoseconds: isVideo ? timed.durationNanoseconds : 0,
+            durationNanoseconds: isVideo ? Self.duration(timed) : 0,
             // The copier determines the keyframes of video.
             isKeyframe: !isVideo, isDiscarded: false, skippedAtStart: 0, skippedAtEnd: 0,
             newConfiguration: newConfiguration, bytes: bytes.bytes, owner: bytes)
+    }
+
+    private static func duration(_ timed: UnitTimes.Timed) -> Int64 {
+        timed.durationNanoseconds > 0 ? timed.durationNanoseconds : usualDuration
     }
 }
 
@@ -143,6 +150,7 @@ struct NetworkProgress {
     var isFlowing = false
     /// End of the last recorded sample; nil if there is none.
     private(set) var endNanoseconds: Int64?
+    /// Distance of two samples; 0: not known.
     private(set) var intervalNanoseconds: Int64
     private var gap: NetworkGap?
     /// Why the camera sends nothing that can be recorded; nil: unknown.
@@ -298,9 +306,17 @@ struct NetworkProgress {
         }
     }
     private static let latestNanoseconds: Int64 = 2_000_000_000
+    /// No sample is expected for at most this time after the last one.
+    private static let longestReachNanoseconds: Int64 = 1_000_000_000
 
     /// Adds a recorded sample, and reports the loss before it.
-    mutating func record(_ sample: EncodedSample, _ output: CaptureOutput) {
+    /// - Parameter interval: the distance of two samples, if it is not the duration; 0: unknown.
+    mutating func record(
+        _ sample: EncodedSample, intervalNanoseconds interval: Int64? = nil,
+        _ output: CaptureOutput
+    ) {
+        let interval = interval ?? sample.durationNanoseconds
+        if intervalNanoseconds == 0 { intervalNanoseconds = interval }
         follow(atNanoseconds: sample.ptsNanoseconds)
         close(atNanoseconds: sample.ptsNanoseconds, isFollowed: true, output)
         if kind == .video {
@@ -312,8 +328,10 @@ struct NetworkProgress {
             }
             lastNanoseconds = max(sample.ptsNanoseconds, lastNanoseconds ?? .min)
         }
-        if sample.durationNanoseconds > 0 { intervalNanoseconds = sample.durationNanoseconds }
-        reach(sample.ptsNanoseconds + sample.durationNanoseconds)
+        if interval > 0 { intervalNanoseconds = interval }
+        // The next picture may come sooner than those before it.
+        let reached = min(sample.durationNanoseconds, Self.longestReachNanoseconds)
+        reach(sample.ptsNanoseconds + reached)
         isFlowing = true
         silenceReason = nil
     }

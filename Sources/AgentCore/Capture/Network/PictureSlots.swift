@@ -12,10 +12,13 @@ struct PictureSlots {
     private(set) var dueNanoseconds: Int64?
     /// Times of recorded pictures after a missing or later one, ascending.
     private var pictures: [Int64] = []
+    /// Pictures were passed while their distance was unknown: the next one is due a distance later.
+    private var isUnspaced = false
 
     /// Adds a recorded picture while none are known to be missing.
     /// - Parameter final: its decoding time.
     mutating func add(_ time: Int64, final: Int64, intervalNanoseconds interval: Int64) {
+        space(interval)
         if dueNanoseconds == nil { dueNanoseconds = time }
         insert(time)
         advance(interval)
@@ -30,6 +33,7 @@ struct PictureSlots {
     mutating func takeMissing(
         before time: Int64, from start: Int64, intervalNanoseconds interval: Int64
     ) -> Int {
+        space(interval)
         var place = dueNanoseconds ?? start
         var missing = 0
         for end in pictures.filter({ $0 < time }) + [time] {
@@ -49,6 +53,7 @@ struct PictureSlots {
     mutating func takeMissing(
         _ count: Int, intervalNanoseconds interval: Int64
     ) -> Range<Int64>? {
+        space(interval)
         guard let start = dueNanoseconds else { return nil }
         let end = start.clampedAdding(Int64(count) * interval)
         dueNanoseconds = max(start, end)
@@ -69,7 +74,15 @@ struct PictureSlots {
         }
     }
 
+    /// The distance of pictures has become known.
+    private mutating func space(_ interval: Int64) {
+        guard isUnspaced, interval > 0 else { return }
+        isUnspaced = false
+        dueNanoseconds = dueNanoseconds?.clampedAdding(interval)
+    }
+
     private mutating func pass(_ first: Int64, _ interval: Int64) {
+        isUnspaced = interval <= 0
         pictures.removeFirst()
         dueNanoseconds = max(dueNanoseconds ?? first, first.clampedAdding(interval))
     }
