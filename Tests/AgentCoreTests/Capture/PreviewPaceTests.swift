@@ -86,4 +86,31 @@ import Testing
         // Without a report of the gap, too.
         #expect(selected(100...104) == [100, 102, 104])
     }
+
+    @Test func `a camera of variable rate keeps up to 15 pictures per second`() {
+        var random: UInt64 = 3
+        var pace = PreviewPace()
+        var time: Int64 = 0
+        var last: Int64 = 0
+        var selected: [Int64] = []
+        var passed: Int64 = 0
+        for _ in 0..<2_000 {
+            // A network camera states the distance to the picture before.
+            let admitted = pace.admits(atNanoseconds: time, durationNanoseconds: time - last)
+            if admitted != nil {
+                selected.append(time)
+            } else {
+                passed = max(passed, time - (selected.last ?? 0))
+            }
+            random = random &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+            last = time
+            time += [5, 10, 40, 40, 200, 500][Int(random >> 33 % 6)] * 1_000_000
+        }
+        // No picture is left out more than two intervals after the last selected one.
+        #expect(passed < 2 * 1_000_000_000 / 15)
+        #expect(Int64(selected.count) <= time / (1_000_000_000 / 15) + 1)
+        for (one, other) in zip(selected, selected.dropFirst()) {
+            #expect(other - one >= 30_000_000)
+        }
+    }
 }

@@ -27,20 +27,21 @@ struct PreviewPace {
     /// Duration of a picture in the preview; nil: it is left out.
     /// - Parameters:
     ///   - time: of its capture, increasing.
-    ///   - duration: until the source's next picture; 0: unknown.
+    ///   - duration: until the source's next picture, or as far as the picture before; 0: unknown.
     mutating func admits(
         atNanoseconds time: Int64, durationNanoseconds duration: Int64
     ) -> Int64? {
         let duration = max(0, duration)
-        let interval =
-            duration > 0
-            ? Self.divisor(durationNanoseconds: duration) * duration
-            : Self.maximumRate.nanoseconds(ofPicture: 1)
+        let shortest = Self.maximumRate.nanoseconds(ofPicture: 1)
+        let divisor = Self.divisor(durationNanoseconds: duration)
+        let own = duration > 0 ? divisor * duration : shortest
+        // Of a variable rate, the next picture may come sooner.
+        let interval = divisor > 1 ? own : shortest
         // Capture times jitter: a picture may be up to half a picture duration early.
         if let due = dueNanoseconds, time < due - duration / 2 { return nil }
         let next = (dueNanoseconds ?? time) + interval
         dueNanoseconds = next > time + duration / 2 ? next : time + interval
-        return interval
+        return own
     }
 
     /// Selects the next picture: there is a gap before it.
