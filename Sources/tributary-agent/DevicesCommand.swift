@@ -101,18 +101,18 @@ struct DevicesCommand: ParsableCommand {
 
     func run() throws {
         var report = DeviceReport.ofThisMachine()
-        var silent: String?
+        var failure: String?
         if network || !camera.isEmpty {
             let found = try networkCameras()
             report.networkCameras = found.map(\.camera)
-            silent = found.lazy.compactMap(\.silence).first
+            failure = found.lazy.compactMap(\.failure).first
         }
         if json {
             try JSONOutput.print(report)
         } else {
             report.lines.forEach { print($0) }
         }
-        if let silent { throw Failure(silent) }
+        if let failure { throw Failure(failure) }
     }
 
     /// Options of this command that the commands which record need, too.
@@ -128,9 +128,9 @@ struct DevicesCommand: ParsableCommand {
     }
 
     /// Searches, and asks the found and the named cameras.
-    /// - Returns: the named cameras first; with the failure of one that was named and has no services of ONVIF.
+    /// - Returns: the named cameras first; with the failure of one that was named and cannot be used.
     private func networkCameras() throws -> [(
-        camera: DeviceReport.NetworkCamera, silence: String?
+        camera: DeviceReport.NetworkCamera, failure: String?
     )] {
         let login = try cameraLogin.map { try CameraLoginFile.read($0) }
         var devices: [DiscoveredDevice] = []
@@ -162,9 +162,14 @@ struct DevicesCommand: ParsableCommand {
             let facts = device.service == nil ? nil : answers.popFirst()
             let own = DeviceReport.NetworkCamera(
                 device, facts, name: names.next(for: device, facts), options: recordingOptions)
-            guard place < camera.count, let facts, !facts.isAnswered else { return (own, nil) }
-            let reason = facts.problem ?? "it does not answer"
-            return (own, "--camera \(camera[place]): \(reason); check the address and the port")
+            guard place < camera.count, let facts else { return (own, nil) }
+            guard facts.isAnswered else {
+                let reason = facts.problem ?? "it does not answer"
+                return (
+                    own, "--camera \(camera[place]): \(reason); check the address and the port"
+                )
+            }
+            return (own, facts.problem.map { "--camera \(camera[place]): \($0)" })
         }
     }
 }

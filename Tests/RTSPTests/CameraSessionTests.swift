@@ -541,6 +541,31 @@ struct ScriptedCamera {
         #expect(camera.unitCount == 3)
     }
 
+    @Test func `a camera that sends over TCP although UDP was asked for is refused`() throws {
+        var camera = try ScriptedCamera(transport: .udp)
+        camera.answer()
+        camera.answer(body: ScriptedCamera.description)
+        camera.session.setUp([.init(track: 0, port: 6_000)], now: 0)
+        camera.collect()
+        camera.answer("200 OK", ["Session: 1", "Transport: RTP/AVP/TCP;interleaved=0-1"])
+        #expect(
+            camera.end
+                == .broken(
+                    "the camera sends over TCP although UDP was asked for: use --camera-transport tcp"
+                ))
+    }
+
+    @Test(arguments: ["HTTP/1.1 400 Bad Request\r\n\r\n", "<html>\r\n", "HTTP/1.0 404 x\r\n\r\n"])
+    func `an HTTP server ends the session with a question for the port`(answer: String) throws {
+        var camera = try ScriptedCamera()
+        camera.session.received(answer.utf8, arrivalNanoseconds: 0)
+        camera.collect()
+        #expect(
+            camera.end
+                == .broken(
+                    "malformed RTSP message: it is HTTP: is this the RTSP port (554)?"))
+    }
+
     @Test func `over UDP ports are stated, and reports go to the camera's ports`() throws {
         var camera = try ScriptedCamera(transport: .udp)
         camera.answer()

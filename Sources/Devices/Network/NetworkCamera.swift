@@ -194,21 +194,35 @@ package final class NetworkCamera {
             }
             guard !wanted.isEmpty else {
                 session.stop(now: now)
-                let others = refused.isEmpty ? "" : ": \(refused.joined(separator: "; "))"
                 let names = kinds.map(\.description).joined(separator: " or ")
-                throw .cameraRefused(
-                    summary, reason: "it has no \(names) that can be recorded\(others)")
+                throw lacking(names)
             }
             session.setUp(wanted, now: now)
             while !isReady, end == nil, isWanted() { turn(Self.sliceMilliseconds) }
         }
         if let distrust { throw .cameraRefused(summary, reason: distrust) }
+        if let tls, !tls.isEstablished, case .silent = end {
+            throw .cameraLost(
+                summary, reason: "it does not answer the TLS handshake: is it rtsp://?")
+        }
         switch end {
         case nil: return nil
         case .redirected(let url): return .redirected(url)
         case .unauthorised(let reason): throw .cameraLoginRefused(summary, reason: reason)
         case .some(let end): throw .cameraLost(summary, reason: end.description)
         }
+    }
+
+    /// The camera has no track of a wanted kind.
+    package func lacking(_ names: String) -> DeviceError {
+        var parts = ["it has no \(names) that can be recorded"]
+        if !refused.isEmpty { parts.append(refused.joined(separator: "; ")) }
+        if described?.preferredTrack(of: .video) == nil,
+            described?.preferredTrack(of: .audio) != nil
+        {
+            parts.append("to record its audio alone, use --video none --audio \(summary)")
+        }
+        return .cameraRefused(summary, reason: parts.joined(separator: ": "))
     }
 
     /// Two ports in a row, the first of them even (RFC 3550 §11).

@@ -125,6 +125,10 @@ package struct RTSPReader: Sendable {
 
     private mutating func nextMessage() throws(RTSPError) -> Item? {
         let first = bytes[start]
+        // A server that does not know the version answers with the page alone.
+        guard first != UInt8(ascii: "<"), !bytes[start...].starts(with: "HTTP/".utf8) else {
+            throw .malformedMessage("it is HTTP: is this the RTSP port (554)?")
+        }
         guard (0x41...0x5A).contains(first) || (0x61...0x7A).contains(first) else {
             throw .malformedMessage("byte \(first) starts neither a message nor a packet")
         }

@@ -551,7 +551,10 @@ package struct CameraSession: Sendable {
         let header = TransportHeader(parsing: response.head.value("transport") ?? "")
         let channel = UInt8(clamping: receiving.count * 2)
         guard transport == .tcp || header.serverPorts != nil || header.interleaved == nil else {
-            return end(.broken("the camera sends over TCP although UDP was asked for"))
+            return end(
+                .broken(
+                    "the camera sends over TCP although UDP was asked for: use --camera-transport tcp"
+                ))
         }
         guard transport == .udp || header.interleaved != nil || header.serverPorts == nil else {
             return end(

@@ -49,4 +49,33 @@ import Testing
         #expect(result.video.count == 4)
         #expect(result.losses.isEmpty)
     }
+
+    // MARK: Errors
+
+    /// The reason why a capture does not begin.
+    private func reason(_ body: () throws -> NetworkPipeline) -> String {
+        do {
+            _ = try body()
+            return "none"
+        } catch {
+            return "\(error)"
+        }
+    }
+
+    @Test func `a port without TLS is named as the reason of a handshake without answer`() {
+        let camera = LoopbackCamera { _, _ in nil }
+        let reason = reason { try pipeline(camera, scheme: "rtsps") }
+        #expect(reason.contains("it does not answer the TLS handshake: is it rtsp://?"))
+    }
+
+    @Test(arguments: [[TrackKind.video], [.video, .audio]])
+    func `a camera that has only sound is refused with the options that record it`(
+        kinds: [TrackKind]
+    ) throws {
+        let camera = LoopbackCamera("m=audio 0 RTP/AVP 0\r\n")
+        let reason = reason { try pipeline(camera, kinds: kinds) }
+        let url = try camera.url().summary
+        #expect(reason.contains("it has no video that can be recorded"))
+        #expect(reason.hasSuffix("to record its audio alone, use --video none --audio \(url)"))
+    }
 }

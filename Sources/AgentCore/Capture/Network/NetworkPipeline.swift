@@ -83,10 +83,7 @@ final class NetworkPipeline: CapturePipeline, @unchecked Sendable {
             let kinds = Set(camera.tracks.map(\.kind))
             for kind in request.kinds
             where !kinds.contains(kind) && (kind == .video || isSoundNeeded) {
-                throw .cameraRefused(
-                    camera.summary,
-                    reason: (["it has no \(kind) that can be recorded"] + camera.refused)
-                        .joined(separator: ": "))
+                throw camera.lacking(kind.description)
             }
             for description in camera.tracks {
                 if case .foreign(let sound) = description.coding, settings.encoder == .copy {
