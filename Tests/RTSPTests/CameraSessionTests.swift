@@ -91,6 +91,12 @@ struct ScriptedCamera {
         collect()
     }
 
+    /// An RTCP packet.
+    mutating func control(_ bytes: [UInt8], channel: UInt8) {
+        session.received([0x24, channel, 0, UInt8(bytes.count)] + bytes, arrivalNanoseconds: now)
+        collect()
+    }
+
     mutating func wait(seconds: Double) {
         let end = now + Int64(seconds * 1e9)
         while session.deadlineNanoseconds <= end {
@@ -491,17 +497,57 @@ struct ScriptedCamera {
         #expect(camera.end == .closed("its session has expired"))
     }
 
-    @Test func `a BYE for the video ends the session after the last picture`() throws {
+    /// BYE of a source; nil: of none that is named.
+    private func goodbye(_ source: UInt8?) -> [UInt8] {
+        source.map { [0x81, 203, 0, 1, 0, 0, 0, $0] } ?? [0x80, 203, 0, 0]
+    }
+
+    @Test(arguments: [nil, 1])
+    func `a BYE for the video ends the session a second after the last picture`(
+        source: UInt8?
+    ) throws {
         var camera = try ScriptedCamera()
         camera.open()
         camera.packet(0)
-        let goodbye: [UInt8] = [0x80, 203, 0, 0]
-        camera.session.received([0x24, 3, 0, 4] + goodbye, arrivalNanoseconds: 1)
-        camera.collect()
+        camera.control(goodbye(source), channel: 3)
+        camera.wait(seconds: 2)
         #expect(camera.end == nil)
-        camera.session.received([0x24, 1, 0, 4] + goodbye, arrivalNanoseconds: 1)
-        camera.collect()
+        camera.control(goodbye(source), channel: 1)
+        camera.wait(seconds: 0.9)
+        #expect(camera.end == nil)
+        camera.wait(seconds: 0.2)
         #expect(camera.end == .closed("it has ended its stream"))
+        #expect(camera.unitCount == 1)
+    }
+
+    @Test(arguments: [true, false])
+    func `a BYE of a source that is replaced does not end the session`(isBefore: Bool) throws {
+        var camera = try ScriptedCamera()
+        camera.open()
+        for number in 0..<10 as Range<UInt16> { camera.packet(number) }
+        if isBefore { camera.control(goodbye(1), channel: 1) }
+        for number in 500..<510 as Range<UInt16> {
+            camera.wait(seconds: 0.04)
+            camera.packet(number, source: 2)
+        }
+        if !isBefore { camera.control(goodbye(1), channel: 1) }
+        camera.wait(seconds: 2)
+        #expect(camera.end == nil)
+        camera.control(goodbye(2), channel: 1)
+        camera.wait(seconds: 1.1)
+        #expect(camera.end == .closed("it has ended its stream"))
+    }
+
+    @Test func `a TEARDOWN of the camera is accepted, and ends the session at once`() throws {
+        var camera = try ScriptedCamera()
+        camera.open()
+        camera.packet(0)
+        camera.session.received(
+            "TEARDOWN rtsp://camera/ RTSP/1.0\r\nCSeq: 5\r\nSession: 12345678\r\n\r\n".utf8,
+            arrivalNanoseconds: 0)
+        camera.collect()
+        #expect(camera.request == ["RTSP/1.0 200 OK", "CSeq: 5"])
+        #expect(camera.end == .closed("it has torn the session down"))
         #expect(camera.unitCount == 1)
     }
 

@@ -197,6 +197,11 @@ package final class NetworkCamera {
                 let names = kinds.map(\.description).joined(separator: " or ")
                 throw lacking(names)
             }
+            let pictures = described.count { $0.kind == .video }
+            if kinds.contains(.video), pictures > 1 {
+                refused.append(
+                    "it has \(pictures) video tracks that can be recorded: only the first one is")
+            }
             session.setUp(wanted, now: now)
             while !isReady, end == nil, isWanted() { turn(Self.sliceMilliseconds) }
         }

@@ -203,7 +203,7 @@ package struct CameraSession: Sendable {
             while phase != .ended, let item = try reader.next() {
                 switch item {
                 case .response(let response): answered(response, now)
-                case .request(let head): refuse(head.value("cseq"))
+                case .request(let head): answer(head)
                 case .packet(let channel, let bytes): take(bytes, channel: channel, now)
                 }
             }
@@ -231,6 +231,9 @@ package struct CameraSession: Sendable {
         guard phase != .ended else { return }
         for place in receiving.indices {
             give(receiving[place].receiver.tick(now: now), place)
+        }
+        if phase == .playing, decisive.allSatisfy(\.receiver.hasEnded) {
+            return end(.closed("it has ended its stream"))
         }
         if let pending, now >= pending.deadline { unanswered(pending, now) }
         guard phase == .playing else { return }
@@ -284,10 +287,14 @@ package struct CameraSession: Sendable {
         outputs.append(.send(request.bytes(sequence: sequence)))
     }
 
-    /// Responds to a request of the camera with 501.
-    private mutating func refuse(_ sequence: String?) {
-        let line = sequence.flatMap { UInt32($0) }.map { "CSeq: \($0)\r\n" } ?? ""
-        outputs.append(.send(Array("RTSP/1.0 501 Not Implemented\r\n\(line)\r\n".utf8)))
+    /// Responds to a request of the camera: it may tear the session down, and nothing else.
+    private mutating func answer(_ request: RTSPHead) {
+        let isTeardown = request.firstLine.hasPrefix("TEARDOWN ")
+        let status = isTeardown ? "200 OK" : "501 Not Implemented"
+        let sequence = request.value("cseq").flatMap { UInt32($0) }
+        let line = sequence.map { "CSeq: \($0)\r\n" } ?? ""
+        outputs.append(.send(Array("RTSP/1.0 \(status)\r\n\(line)\r\n".utf8)))
+        if isTeardown { disconnected("it has torn the session down") }
     }
 
     private mutating func setUpNext(_ now: Int64) {
@@ -635,9 +642,6 @@ package struct CameraSession: Sendable {
         let track = receiving[place].wanted.track
         for report in receiving[place].receiver.receiveControl(bytes, arrivalNanoseconds: now) {
             outputs.append(.report(track: track, report, arrivalNanoseconds: now))
-        }
-        if phase == .playing, decisive.allSatisfy(\.receiver.hasEnded) {
-            end(.closed("it has ended its stream"))
         }
     }
 

@@ -14,6 +14,11 @@ struct TrackReceiver: Sendable {
     private var pendingLoss: (loss: PacketLoss, arrivalNanoseconds: Int64)?
     /// Packets with these numbers are RTCP (RFC 5761 §4).
     private static let controlTypes: ClosedRange<UInt8> = 64...95
+    /// Time after a BYE in which another source may continue the stream: a sender that changes its SSRC says BYE for the old one
+    /// (RFC 3550 §8.2).
+    static let goodbyeNanoseconds: Int64 = 1_000_000_000
+    /// A BYE that no other source has followed yet, and the end of the wait for one.
+    private var goodbye: (source: UInt32?, deadlineNanoseconds: Int64)?
     private(set) var hasEnded = false
 
     /// - Parameter waitNanoseconds: wait for reordered packets.
@@ -41,7 +46,9 @@ struct TrackReceiver: Sendable {
             "sent no \(missing): its packets have payload type \(foreignType), and its description says \(description.payloadType)"
     }
 
-    var deadlineNanoseconds: Int64? { window.deadlineNanoseconds }
+    var deadlineNanoseconds: Int64? {
+        [window.deadlineNanoseconds, goodbye?.deadlineNanoseconds].compactMap { $0 }.min()
+    }
 
     /// Processes an RTP packet; nil if it is malformed.
     mutating func receive(_ bytes: [UInt8], arrivalNanoseconds arrival: Int64)
@@ -60,6 +67,7 @@ struct TrackReceiver: Sendable {
         } else if !Self.controlTypes.contains(packet.payloadType) {
             foreignType = packet.payloadType
         }
+        if let goodbye, goodbye.source != packet.source, foreignType == nil { self.goodbye = nil }
         // Retransmissions, error correction and metadata have sequence numbers of their own.
         guard packet.payloadType == description.payloadType || packet.source == window.source
         else {
@@ -70,7 +78,13 @@ struct TrackReceiver: Sendable {
     }
 
     /// Outputs packets whose wait is over.
-    mutating func tick(now: Int64) -> [DepacketizedItem] { depacketize(window.next(now: now)) }
+    mutating func tick(now: Int64) -> [DepacketizedItem] {
+        if let goodbye, now >= goodbye.deadlineNanoseconds {
+            self.goodbye = nil
+            hasEnded = true
+        }
+        return depacketize(window.next(now: now))
+    }
 
     /// Ends the stream.
     mutating func finish() -> [DepacketizedItem] {
@@ -120,8 +134,10 @@ struct TrackReceiver: Sendable {
                 statistics.note(report, arrival: arrival)
                 reports.append(report)
             case .goodbye(let sources):
-                if sources.isEmpty || sources.contains(where: { $0 == statistics.source }) {
-                    hasEnded = true
+                guard !hasEnded, goodbye == nil else { continue }
+                if sources.isEmpty || sources.contains(where: { $0 == window.source }) {
+                    let deadline = arrival.clampedAdding(Self.goodbyeNanoseconds)
+                    goodbye = (window.source, deadline)
                 }
             }
         }

@@ -78,4 +78,19 @@ import Testing
         #expect(reason.contains("it has no video that can be recorded"))
         #expect(reason.hasSuffix("to record its audio alone, use --video none --audio \(url)"))
     }
+
+    @Test func `a second video track that could be recorded is named as left out`() throws {
+        let (format, _) = try ScriptedCamera.accessUnits(1)
+        let sets = format.parameterSets.map { Data($0).base64EncodedString() }
+        let media =
+            "\(Self.h264)a=fmtp:96 sprop-parameter-sets=\(sets.joined(separator: ","))\r\n"
+        let one = try pipeline(LoopbackCamera(media))
+        #expect(one.notes.isEmpty)
+        let two = try pipeline(LoopbackCamera(media + media))
+        #expect(two.notes.count == 1)
+        #expect(
+            two.notes.first?.hasSuffix(
+                "it has 2 video tracks that can be recorded: only the first one is")
+                == true)
+    }
 }
