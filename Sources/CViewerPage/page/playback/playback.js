@@ -26,8 +26,9 @@ import { gapWords } from './timeline-hover.js';
 const usualSources = 9;
 /** Newer pictures of the wall may not be recorded yet; seconds. */
 const justNow = 20;
-/** Polling interval of coverage while recording, milliseconds. */
+/** Polling interval of coverage while recording, and without a collector, which may return; milliseconds. */
 const period = 3000;
+const idlePeriod = 15_000;
 /** Heights around the tiles, without the timeline, and of a caption; CSS pixels. */
 const aroundTiles = 200;
 const captionHeight = 36;
@@ -103,6 +104,8 @@ class PlaybackPage {
         this.heldAddress = '';
         /** A request for coverage is running. */
         this.isReading = false;
+        /** Time of the last request, milliseconds. */
+        this.readAt = performance.now();
         /** Segments whose pictures are known. */
         this.read = 0;
         this.#takeAddress(location, true);
@@ -116,8 +119,9 @@ class PlaybackPage {
         this.arranging.observe(document.documentElement);
         this.describing = setInterval(() => this.#describe(), 500);
         this.growing = setInterval(() => void this.#grow(), period);
-        this.stopListening = ['sessionChanged', 'sessionEnded'].map((name) => listen(name, (event) => {
-            if (event.session !== session) return;
+        this.stopListening = ['session', 'sessionChanged', 'sessionEnded', 'lost'].map((name) => listen(name, (event) => {
+            // `lost` without a session applies to all.
+            if (event.session && event.session !== session) return;
             void this.#grow(true);
             void this.marks.read();
         }));
@@ -299,13 +303,17 @@ class PlaybackPage {
     }
 
     /**
-     * The recording has grown.
-     * @param {boolean} [isSure]
+     * Reads the session again: often while it grows, and less often until it is finished.
+     * @param {boolean} [isSure] An event has reported a change.
      */
     async #grow(isSure = false) {
         const { player } = this;
-        if (this.isReading || (!isSure && !player.isRecording && !isGrowing(player.lanes))) return;
+        if (this.isReading) return;
+        if (!isSure && !player.isRecording && !isGrowing(player.lanes)) {
+            if (this.overview.state === 'finished' || performance.now() - this.readAt < idlePeriod) return;
+        }
         this.isReading = true;
+        this.readAt = performance.now();
         try {
             const [overview, lanes] = await Promise.all([
                 get(address`/api/v1/sessions/${this.overview.session}`), readCoverage(this.overview.session)]);
