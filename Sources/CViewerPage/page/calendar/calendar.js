@@ -74,7 +74,7 @@ class CalendarPage {
         this.shown = [];
         /** @type {{ day: Day, cell: HTMLElement, lanes: HTMLElement, label: string }[]} */
         this.cells = [];
-        this.stopListening = ['session', 'sessionEnded', 'sessionChanged', 'sessionRemoved'].map((name) => listen(name, () => {
+        this.stopListening = ['session', 'sessionEnded', 'sessionChanged', 'sessionRemoved', 'lost'].map((name) => listen(name, () => {
             clearTimeout(this.settling);
             this.settling = setTimeout(() => void this.#read(), settle);
         }));

@@ -62,7 +62,7 @@ class SessionsPage {
         /** @type {import('./sessions-list.js').Search} */
         this.search = searchOf(location.search);
         this.#open(this.search);
-        this.stopListening = ['session', 'sessionEnded', 'sessionChanged', 'sessionRemoved'].map((name) => listen(name, () => {
+        this.stopListening = ['session', 'sessionEnded', 'sessionChanged', 'sessionRemoved', 'lost'].map((name) => listen(name, () => {
             clearTimeout(this.settling);
             this.settling = setTimeout(() => this.#open(this.search, this.count), settle);
         }));
