@@ -444,6 +444,7 @@ enum PageSentences {
             health.js: preview of …
             health.js: recorded by …
             health.js: never: the oldest is removed
+            health.js: no contact
             health.js: not known yet
             health.js: nothing missing
             health.js: nothing yet

@@ -149,7 +149,7 @@ class HealthPage {
             const own = this.#history.sources.get(source.name);
             if (!own) continue;
             const card = this.#cards.get(source.name) ?? this.#made(source.name, own);
-            const state = stateOf(source);
+            const state = this.#stateOf(source);
             setText(card.state, state);
             card.root.dataset.state = state;
             const remarks = remarksOf(source);
@@ -194,12 +194,20 @@ class HealthPage {
         return card;
     }
 
+    /**
+     * A source's state; the last status of a collector that no longer sends any does not apply now.
+     * @param {import('./health-history.js').SourceStatus} source
+     */
+    #stateOf(source) {
+        return this.#history.isSilent ? 'no contact' : stateOf(source);
+    }
+
     /** @returns {import('./main.js').PageState} */
     state() {
         /** @type {Record<string, import('./main.js').SourceState>} */
         const sources = {};
         for (const source of this.#history.status?.sources ?? []) {
-            sources[source.name] = { at: null, bound: source.clockBoundSeconds ?? null, lag: source.lagSeconds ?? null, state: stateOf(source) };
+            sources[source.name] = { at: null, bound: source.clockBoundSeconds ?? null, lag: source.lagSeconds ?? null, state: this.#stateOf(source) };
         }
         return { mode: 'health', at: this.#history.status?.sessionSeconds ?? null, rate: 1, sources };
     }
