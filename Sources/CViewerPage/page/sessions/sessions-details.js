@@ -10,12 +10,16 @@ const atOnce = 3;
 
 /**
  * @typedef {object} Details
+ * @property {boolean} isRecording
  * @property {number} zero Milliseconds since 1970.
  * @property {number} start Session time.
  * @property {number} end
  * @property {{ name: string, preview?: string, hasPictures: boolean, start: number, end: number }[]} sources Without previews.
  * @property {{ samples: number, count: number, cause: string }[]} missing
  */
+
+/** @param {{ isCollectorRunning: boolean, state: string }} session */
+export const isRecording = ({ isCollectorRunning, state }) => isCollectorRunning && state !== 'finished';
 
 /**
  * @param {string} session
@@ -36,6 +40,7 @@ export async function readDetails(session) {
     const starts = sources.map((/** @type {any} */ source) => source.start).filter(Number.isFinite);
     const ends = sources.map((/** @type {any} */ source) => source.end).filter(Number.isFinite);
     return {
+        isRecording: isRecording(overview),
         zero: Date.parse(overview.zero), start: starts.length > 0 ? Math.min(...starts) : 0, end: ends.length > 0 ? Math.max(...ends) : 0,
         sources, missing,
     };

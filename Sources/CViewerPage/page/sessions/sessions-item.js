@@ -5,7 +5,7 @@ import { address } from './api.js';
 import { isOnPurpose, missingText } from './causes.js';
 import { button, element, setText } from './element.js';
 import { bytes, clock, counted, duration, timeElement, utc } from './format.js';
-import { readDetails } from './sessions-details.js';
+import { isRecording, readDetails } from './sessions-details.js';
 import { titleOf, zeroOf } from './session-name.js';
 import { mainSources } from './sessions-list.js';
 
@@ -29,10 +29,12 @@ const withoutPicture = 4;
  * @param {import('./sessions-details.js').DetailReader} reader
  * @param {Acts | null} acts Null without the role of an operator.
  * @param {(details: import('./sessions-details.js').Details) => void} tell Called with the details.
+ * @returns {{ item: HTMLElement, show: (details: import('./sessions-details.js').Details) => void }} The element, and how to update its
+ *     duration and gaps.
  */
 export function sessionItem(listing, wanted, reader, acts, tell) {
     const zero = zeroOf(listing.session);
-    const isRecording = listing.isCollectorRunning && listing.state !== 'finished';
+    const isNow = isRecording(listing);
     const path = address`/sessions/${listing.session}`;
     const at = wanted && zero && wanted > zero ? (wanted.getTime() - zero.getTime()) / 1000 : null;
     const href = at === null ? path : `${path}?at=${at.toFixed(3)}`;
@@ -51,8 +53,8 @@ export function sessionItem(listing, wanted, reader, acts, tell) {
         strip,
         element('div', { className: 'about' },
             element('h3', {}, link,
-                isRecording && element('span', { className: 'badge live' }, 'Recording now'),
-                !isRecording && listing.state !== 'finished' && element('span', { className: 'badge' }, 'Not ended in order'),
+                isNow && element('span', { className: 'badge live' }, 'Recording now'),
+                !isNow && listing.state !== 'finished' && element('span', { className: 'badge' }, 'Not ended in order'),
                 listing.isProtected && element('span', { className: 'badge' }, 'Protected')),
             element('p', { className: 'facts' },
                 zero && listing.name ? timeElement(zero, clock) : null, zero && listing.name ? ' · ' : null, length, ' · ', counted(sources.length, 'source'), ' · ', bytes(listing.sizeBytes),
@@ -64,23 +66,26 @@ export function sessionItem(listing, wanted, reader, acts, tell) {
         acts && element('div', { className: 'acts' },
             act('edit', 'Edit', () => acts.edit(listing)),
             act('protect', listing.isProtected ? 'Unprotect' : 'Protect', () => acts.protect(listing)),
-            isRecording ? act('end', 'End', () => acts.end(listing))
+            isNow ? act('end', 'End', () => acts.end(listing))
                 : act('remove', 'Remove', () => acts.remove(listing, known), {
                     className: 'plain', disabled: listing.isProtected, title: listing.isProtected ? 'Protected sessions are not removed: unprotect it first' : '' })));
     /** @type {import('./sessions-details.js').Details | undefined} */
     let known;
-    reader.watch(item, () => readDetails(listing.session), (details) => {
+    const show = (/** @type {import('./sessions-details.js').Details} */ details) => {
         known = details;
         tell(details);
         setText(length, duration(details.end - details.start));
         setText(missing, missingText(details.missing));
         missing.classList.toggle('lost', details.missing.some((gap) => !isOnPurpose(gap)));
+    };
+    reader.watch(item, () => readDetails(listing.session), (details) => {
+        show(details);
         for (const source of details.sources) {
             const frame = [...strip.children].find((frame) => frame instanceof HTMLElement && frame.dataset.name === source.name);
             if (!frame || !source.hasPictures || !(source.start < source.end)) continue;
             const isShort = source.end - source.start < withoutPicture;
             // A source that has just begun may have sound only.
-            if (isRecording && isShort) continue;
+            if (isNow && isShort) continue;
             const usual = isShort ? source.end - 0.05 : (source.start + source.end) / 2;
             const place = at !== null && at > source.start && at < source.end ? at : usual;
             showPicture(frame, listing.session, source, place);
@@ -89,7 +94,7 @@ export function sessionItem(listing, wanted, reader, acts, tell) {
         setText(length, 'length unknown');
         setText(missing, 'what is missing is unknown');
     });
-    return item;
+    return { item, show };
 }
 
 /**

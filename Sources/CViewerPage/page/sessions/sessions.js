@@ -6,7 +6,7 @@ import { button, element, setText } from './element.js';
 import { listen } from './events.js';
 import { counted, day } from './format.js';
 import { DayStrip, dayOf, daysOf, fineColumns, readRecorded } from './sessions-day.js';
-import { DetailReader } from './sessions-details.js';
+import { DetailReader, isRecording, readDetails } from './sessions-details.js';
 import { editSession, endSession, protectSession, removeSession } from './sessions-edit.js';
 import { sessionItem } from './sessions-item.js';
 import { zeroOf } from './session-name.js';
@@ -17,6 +17,9 @@ import { withZone } from './zone.js';
 
 /** Events within this time cause one reading of the list, milliseconds. */
 const settle = 1000;
+/** Sessions that are being recorded are read again at this interval, and when no status has come for a while; milliseconds. */
+const period = 10_000;
+const silence = 5000;
 
 /**
  * @param {HTMLElement} root
@@ -55,6 +58,12 @@ class SessionsPage {
         /** @type {Set<string>} Sessions that are listed. */
         this.listed = new Set();
         this.settling = 0;
+        /**
+         * Listed sessions that are being recorded, and how to show their details.
+         * @type {Map<string, (details: import('./sessions-details.js').Details) => void>}
+         */
+        this.recording = new Map();
+        this.isRefreshing = false;
         /** @type {DetailReader | undefined} */
         this.reader = undefined;
         /** @type {SessionList | undefined} */
@@ -66,10 +75,40 @@ class SessionsPage {
             clearTimeout(this.settling);
             this.settling = setTimeout(() => this.#open(this.search, this.count), settle);
         }));
+        this.refreshing = setInterval(() => void this.#refresh(), period);
+        this.waiting = 0;
+        this.stopListening.push(listen('status', () => {
+            clearTimeout(this.waiting);
+            this.waiting = setTimeout(() => void this.#refresh(), silence);
+        }));
+    }
+
+    /** Reads the sessions that are being recorded; if one no longer is, the whole list. */
+    async #refresh() {
+        if (this.isRefreshing || document.hidden) return;
+        this.isRefreshing = true;
+        const { reader } = this;
+        try {
+            for (const [session, show] of this.recording) {
+                const details = await readDetails(session);
+                // The list has been read again.
+                if (reader !== this.reader) break;
+                if (!details.isRecording) {
+                    this.#open(this.search, this.count);
+                    break;
+                }
+                show(details);
+            }
+        } catch {
+            // The next attempt follows; the page's other requests report the error.
+        }
+        this.isRefreshing = false;
     }
 
     close() {
         clearTimeout(this.settling);
+        clearTimeout(this.waiting);
+        clearInterval(this.refreshing);
         for (const stop of this.stopListening) stop();
         this.list?.close();
         this.reader?.close();
@@ -121,6 +160,7 @@ class SessionsPage {
                 this.days.replaceChildren();
                 this.sections = [];
                 this.listed.clear();
+                this.recording.clear();
             }
             this.isFresh = false;
             for (const listing of found) this.listed.add(listing.session);
@@ -178,7 +218,10 @@ class SessionsPage {
             end: (/** @type {any} */ wanted) => endSession(wanted, again),
             remove: (/** @type {any} */ wanted, /** @type {any} */ details) => removeSession(wanted, details, again),
         } : null;
-        if (this.reader) section.append(sessionItem(listing, this.search.from, this.reader, acts, (details) => this.#tellDays(details)));
+        if (!this.reader) return;
+        const { item, show } = sessionItem(listing, this.search.from, this.reader, acts, (details) => this.#tellDays(details));
+        section.append(item);
+        if (isRecording(listing)) this.recording.set(listing.session, show);
     }
 
     /**
