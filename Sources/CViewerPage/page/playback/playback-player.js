@@ -1,7 +1,7 @@
 // @ts-check
 // Plays several sources of a session in step: one clock, a tile for each source, the sound of one.
 
-import { extent, mainLanes, nextGap, previewLanes } from './playback-coverage.js';
+import { beginning, extent, mainLanes, nextGap, previewLanes } from './playback-coverage.js';
 import { PlaybackClock } from './playback-clock.js';
 import { MediaIndex } from './playback-index.js';
 import { PlaybackSound } from './playback-sound.js';
@@ -187,7 +187,7 @@ export class PlaybackPlayer {
     #open() {
         const { opening, clock, tiles } = this;
         if (!opening) return;
-        if (clock.now !== opening.at || clock.isPlaying || performance.now() > opening.until) {
+        if (clock.now !== opening.at || clock.isRunning || performance.now() > opening.until) {
             this.opening = null;
             return;
         }
@@ -213,6 +213,14 @@ export class PlaybackPlayer {
             const all = Math.max(...times.filter((time) => time < first + together));
             if (all > clock.now) clock.seek(Math.ceil((all + 0.0005) * 1000) / 1000);
         }
+    }
+
+    /** Seeks to the first pictures: a source's sound may begin before them. */
+    toBeginning() {
+        const at = this.clamped(beginning(this.lanes));
+        this.#goTo(at);
+        this.opening = { at, isEnd: false, until: performance.now() + openingPatience };
+        this.beat();
     }
 
     /** @param {number} time */
@@ -244,9 +252,12 @@ export class PlaybackPlayer {
     play(value) {
         const { clock } = this;
         if (value && !clock.isPlaying) {
-            const { start, end } = this.extent;
+            const { end } = this.extent;
             // At the end, play begins again.
-            if (clock.rate > 0 && clock.now >= end - 0.02 && !this.isRecording) clock.seek(this.markIn ?? start);
+            if (clock.rate > 0 && clock.now >= end - 0.02 && !this.isRecording) {
+                if (this.markIn === null) this.toBeginning();
+                else clock.seek(this.markIn);
+            }
             this.startedAt = performance.now();
             clock.hold(true);
             this.heldSince = performance.now();

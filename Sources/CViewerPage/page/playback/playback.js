@@ -437,10 +437,11 @@ class PlaybackPage {
             { keys: ['PageUp'], shown: 'PageUp', text: 'A minute on', act: () => jumpBy(farJump) },
             { keys: ['PageDown'], shown: 'PageDown', text: 'A minute back', act: () => jumpBy(-farJump) },
             { keys: [...'0123456789'], shown: '0–9', text: 'To that tenth of the session', act: ({ key }) => {
+                if (key === '0') return this.player.toBeginning();
                 const { start, end } = this.player.extent;
                 this.player.seek(start + ((end - start) * Number(key)) / 10);
             } },
-            { keys: ['Home'], shown: 'Home', text: 'To the beginning', act: () => this.player.seek(-Infinity) },
+            { keys: ['Home'], shown: 'Home', text: 'To the beginning', act: () => this.player.toBeginning() },
             { keys: ['End'], shown: 'End', text: 'To the end', act: () => this.player.seek(Infinity) },
             { keys: ['g'], shown: 'G', text: 'To the next gap', act: () => actions.gap(1) },
             { keys: ['G'], shown: 'Shift G', text: 'To the previous gap', act: () => actions.gap(-1) },
