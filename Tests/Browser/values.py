@@ -307,6 +307,14 @@ QUESTIONS = (
         return [...found, both.every((one) => one.date)];
     })()""", [True, "", "2026-07-01 12:00:00 +02:00", "2026-07-01T10:00:00.000Z", "2026-10-25T00:30:00.000Z", "2026-10-25T01:30:00.000Z",
         True, True, True, True, "/live?sources=a,b&zone=Europe/Berlin", True, "UTC", True]),
+    ("of an hour that comes twice, the instant that is possible is taken", """(async () => {
+        const { setZone, readInstant } = await use('zone');
+        setZone('America/New_York');
+        const day = new Date('2026-11-01T12:00:00Z'), end = new Date('2026-11-01T05:30:00Z');
+        const found = [(date) => date < end, (date) => date > end, () => true, () => false].map((fits) => readInstant('01:10:20', day, fits).date?.toISOString() ?? null);
+        setZone(new Intl.DateTimeFormat().resolvedOptions().timeZone);
+        return found;
+    })()""", ["2026-11-01T05:10:20.000Z", "2026-11-01T06:10:20.000Z", None, None]),
     ("and written back", """(async () => {
         const { sessionTime, duration, shortTime, bytes } = await use('format');
         return [sessionTime(59.9996), sessionTime(3725.5, 1), sessionTime(-1.5), duration(3725), duration(59.6), shortTime(0.00123), shortTime(89), bytes(999_600)];

@@ -140,9 +140,10 @@ function isoOffset(date) {
  * shown zone.
  * @param {string} text
  * @param {Date} day The day, if the text has none.
+ * @param {(date: Date) => boolean} [isPossible] Chooses between the two instants of an hour that clocks are put back to.
  * @returns {{ date: Date, hasDay: boolean } | { flaw: string }}
  */
-export function readInstant(text, day) {
+export function readInstant(text, day, isPossible = () => true) {
     const parts = /^(?:(\d{4})-(\d\d)-(\d\d)(?:[T ]+|$))?(?:(\d{1,2}):(\d\d)(?::(\d\d)(\.\d+)?)?)?\s*(Z|UTC|[+-]\d\d:?\d\d)?$/i.exec(text.trim());
     if (!parts || (!parts[1] && !parts[4])) return { flaw: 'Write a time as 15:04, 15:04:05 or 2026-11-20 15:04.' };
     const [year, month, date] = parts[1] ? parts.slice(1, 4).map(Number) : localParts(day);
@@ -158,7 +159,8 @@ export function readInstant(text, day) {
     const offsets = new Set([-86_400_000, 0, 86_400_000].map((away) => offsetMinutes(new Date(local + away))));
     const found = [...offsets].map((offset) => new Date(local - offset * 60_000))
         .filter((date) => utcOf(localParts(date)) === Math.floor(local / 1000) * 1000).sort((one, other) => one.getTime() - other.getTime());
-    if (found.length === 1) return { date: found[0], hasDay };
+    const possible = found.filter(isPossible);
+    if (found.length === 1 || possible.length === 1) return { date: possible[0] ?? found[0], hasDay };
     if (found.length === 0) return { flaw: `${text.trim()} does not exist in ${zone()}: clocks are put forward over it.` };
     return { flaw: `${text.trim()} comes twice in ${zone()}, because clocks are put back: write ${found.map(isoOffset).join(' or ')} behind it.` };
 }

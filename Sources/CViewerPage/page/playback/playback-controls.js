@@ -125,9 +125,12 @@ export class PlaybackControls {
 
     /** @param {string} text @returns {number | string} */
     #timeOfDay(text) {
-        const found = readInstant(text, new Date(this.zero + this.now * 1000));
-        if ('flaw' in found) return found.flaw;
         const { start, end } = this.extent;
+        const found = readInstant(text, new Date(this.zero + this.now * 1000), (date) => {
+            const time = (date.getTime() - this.zero) / 1000;
+            return time >= start - 1 && time <= end + 1;
+        });
+        if ('flaw' in found) return found.flaw;
         let time = (found.date.getTime() - this.zero) / 1000;
         // Without a day, the session says which it can be.
         if (!found.hasDay) time = [time, time - 86_400, time + 86_400].find((time) => time >= start - 1 && time <= end + 1) ?? time;
