@@ -3,9 +3,9 @@
 
 import { address, get } from './api.js';
 import { element, setText } from './element.js';
-import { clock, clockMinutes } from './format.js';
+import { clock, localMinutes } from './format.js';
 import { navigate } from './main.js';
-import { localParts, readInstant } from './zone.js';
+import { localParts, offsetMinutes, offsetText, readInstant } from './zone.js';
 
 /** Limit of lanes; the sessions below name all sources. */
 const mostLanes = 16;
@@ -16,6 +16,9 @@ const farStep = 3_600_000;
 const grip = 3;
 /** Columns of a day: two a minute. */
 export const fineColumns = 2880;
+/** The hours that are marked, and their search: offsets change by half an hour at least. */
+const markedHours = 3;
+const markStep = 1_800_000;
 /** Limit of days that a session is shown on. */
 const mostDays = 62;
 
@@ -36,6 +39,29 @@ export function dayOf(date) {
         return noon;
     };
     return { start: begin(0), end: begin(1) };
+}
+
+/**
+ * The marked hours of a day, its beginning and its end: local hours, with the offset from UTC where it is not the present one, or changes.
+ * @param {number} start
+ * @param {number} end
+ */
+export function hoursOf(start, end) {
+    /** @type {{ time: number, text: string }[]} */
+    const marks = [];
+    let offset = offsetMinutes(new Date());
+    let last = -1;
+    for (let time = start; time <= end; time += markStep) {
+        const date = new Date(time);
+        const [, , , hour, minute] = localParts(date);
+        const isMarked = minute === 0 && hour % markedHours === 0 && hour !== last;
+        if (!isMarked && time !== start && time !== end) continue;
+        last = hour;
+        const own = offsetMinutes(date);
+        marks.push({ time, text: localMinutes(date) + (own === offset || time === end ? '' : ` ${offsetText(own)}`) });
+        offset = own;
+    }
+    return marks;
 }
 
 /**
@@ -84,10 +110,10 @@ export class DayStrip {
         this.at = (this.start + this.end) / 2;
         this.lanes = element('div', { className: 'lanes' });
         this.place = element('span', { className: 'at figures', hidden: true });
-        const marks = Array.from({ length: 9 }, (_, index) => new Date(this.start + ((this.end - this.start) * index) / 8));
         this.field = element('div', { className: 'day-field', tabIndex: 0, role: 'slider', 'aria-label': 'Time of this day' }, this.lanes, this.place);
         this.element = element('div', { className: 'day', hidden: true }, this.field,
-            element('div', { className: 'hours muted figures' }, ...marks.map((mark, index) => element('span', { style: { left: `${(index / 8) * 100}%` } }, clockMinutes(mark)))));
+            element('div', { className: 'hours muted figures' }, ...hoursOf(this.start, this.end).map(({ time, text }) =>
+                element('span', { style: { left: `${((time - this.start) / (this.end - this.start)) * 100}%` } }, text))));
         /** The precise time of the pointer; clicks have whole pixels, which are minutes. */
         this.pointed = { x: NaN, time: 0 };
         this.field.addEventListener('pointermove', (event) => {
