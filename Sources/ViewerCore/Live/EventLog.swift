@@ -46,8 +46,7 @@ final class EventLog: Sendable {
         /// All clients may have missed events up to this one, and must read the state again.
         static func lost(_ number: UInt64) -> Event {
             Event(
-                number: number, name: EventLog.lost, audience: .everybody,
-                json: #"{"session":"","type":"lost"}"#)
+                number: number, name: EventLog.lost, audience: .everybody, json: EventLog.lostJSON)
         }
 
         /// Whether it is kept for clients that reconnect.
@@ -70,7 +69,7 @@ final class EventLog: Sendable {
                 // A client that may see one of its sources gets the source's events.
                 guard !["session", "sessionEnded"].contains(name) else { return nil }
                 var event = self
-                (event.name, event.json) = (EventLog.lost, #"{"session":"","type":"lost"}"#)
+                (event.name, event.json) = (EventLog.lost, EventLog.lostJSON)
                 return event
             }
         }
@@ -137,6 +136,7 @@ final class EventLog: Sendable {
     static let status = "status"
     /// Events were lost: the client must read the state again.
     static let lost = "lost"
+    private static let lostJSON = #"{"session":"","type":"lost"}"#
     /// `event:` of all events (`proto/openapi.yaml`, `/api/v1/events`).
     static let types: Set<String> = [
         status, lost, "session", "sessionEnded", "sessionChanged", "sessionRemoved", "source",
@@ -222,6 +222,9 @@ final class EventLog: Sendable {
     ) {
         state.withLock { Self.add(name, for: audience, json: json, to: &$0, now) }
     }
+
+    /// Adds ``lost``, for all clients.
+    func addLost() { add(Self.lost, json: Self.lostJSON) }
 
     private static func add(
         _ name: String, for audience: Audience, json: String, to state: inout State, _ now: Int64

@@ -19,6 +19,8 @@ final class FeedSubscriber: Sendable {
         case status([UInt8])
         /// A JSON document.
         case event([UInt8])
+        /// The connection was made again: earlier messages may be missing.
+        case reconnected
     }
 
     /// Topic, header, media.
@@ -37,6 +39,8 @@ final class FeedSubscriber: Sendable {
     private let wakeUp: WakeUp
     private let thread = JoinableThread()
     private let isStopping = Atomic(false)
+    /// Whether there has been a connection.
+    private let hasConnected = Atomic(false)
     /// The last logged handshake failure.
     private let refusal = Mutex<String?>(nil)
 
@@ -129,12 +133,15 @@ final class FeedSubscriber: Sendable {
         }
     }
 
-    /// Logs why the collector refuses this viewer, once per reason.
+    /// Reports new connections, and logs why the collector refuses this viewer, once per reason.
     /// - Throws: ``Refused`` if libzmq does not reconnect by itself.
     private func tell(of monitor: borrowing ConnectionMonitor) throws {
         while let event = try monitor.nextEvent() {
             switch event {
-            case .ready: refusal.withLock { $0 = nil }
+            case .ready:
+                refusal.withLock { $0 = nil }
+                guard hasConnected.exchange(true, ordering: .relaxed) else { continue }
+                receive(.reconnected, SystemClock.monotonic.nowNanoseconds)
             // Without keys, the collector has just ended.
             case .handshakeFailed(_, .brokenOff) where place.security == .plain: continue
             case .handshakeFailed(let endpoint, let failure):

@@ -147,9 +147,10 @@ final class LiveFeeds: Sendable {
         case .event(let json):
             switch state.withLock({ $0.budgets[collector, default: EventBudget()].spend(now) }) {
             case .all: log.take(feed: json)
-            case .last: log.add(EventLog.lost, json: #"{"session":"","type":"lost"}"#)
+            case .last: log.addLost()
             case .none: return
             }
+        case .reconnected: log.addLost()
         }
     }
 
