@@ -140,7 +140,7 @@ function isoOffset(date) {
  * shown zone.
  * @param {string} text
  * @param {Date} day The day, if the text has none.
- * @param {(date: Date) => boolean} [isPossible] Chooses between the two instants of an hour that clocks are put back to.
+ * @param {(date: Date) => boolean} [isPossible] Chooses one where an hour comes twice.
  * @returns {{ date: Date, hasDay: boolean } | { flaw: string }}
  */
 export function readInstant(text, day, isPossible = () => true) {

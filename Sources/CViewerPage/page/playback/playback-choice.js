@@ -6,16 +6,14 @@ import { openDialog } from './dialog.js';
 import { button, element, setText } from './element.js';
 import { counted } from './format.js';
 
-/** Tiles at most. */
-export const mostSources = 16;
-
 /**
  * Asks which sources are to be shown.
  * @param {import('./playback-coverage.js').Lane[]} lanes
  * @param {string[]} shown
+ * @param {number} mostSources At once.
  * @param {(names: string[]) => void} choose
  */
-export function chooseSources(lanes, shown, choose) {
+export function chooseSources(lanes, shown, mostSources, choose) {
     const boxes = lanes.map((lane) => element('input', { type: 'checkbox', value: lane.source, checked: shown.includes(lane.source), onchange: update }));
     const words = element('p', { className: 'muted', role: 'status' });
     const take = button('Show', () => {

@@ -179,7 +179,7 @@ export class PlaybackPlayer {
      */
     open(time, isEnd) {
         const at = this.clamped(time);
-        this.clock.seek(at);
+        this.#goTo(at);
         this.opening = { at, isEnd, until: performance.now() + openingPatience };
     }
 
@@ -215,11 +215,9 @@ export class PlaybackPlayer {
         }
     }
 
-    /** Seeks to the first pictures: a source's sound may begin before them. */
+    /** Opens at the first pictures; sound may begin before them. */
     toBeginning() {
-        const at = this.clamped(beginning(this.lanes));
-        this.#goTo(at);
-        this.opening = { at, isEnd: false, until: performance.now() + openingPatience };
+        this.open(beginning(this.lanes), false);
         this.beat();
     }
 

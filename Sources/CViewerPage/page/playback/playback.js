@@ -9,9 +9,8 @@ import { bytes, counted, duration, utc } from './format.js';
 import { wordsOf } from './form-dialog.js';
 import { showKeys, useKeys } from './keys.js';
 import { parseTime, PlaybackAddress, sessionOf } from './playback-address.js';
-import { chooseSources, mostSources } from './playback-choice.js';
 import { PlaybackControls, speeds, speedText } from './playback-controls.js';
-import { beginning, hasPictures, isGrowing, mainLanes, readCoverage } from './playback-coverage.js';
+import { hasPictures, isGrowing, mainLanes, readCoverage } from './playback-coverage.js';
 import { MarkPanel, markWords } from './playback-marks.js';
 import { MissingPanel } from './playback-missing.js';
 import { PlaybackPlayer } from './playback-player.js';
@@ -22,11 +21,12 @@ import { say, setTitle } from './shell.js';
 import { Timeline } from './timeline.js';
 import { gapWords } from './timeline-hover.js';
 
-/** Number of sources that are shown if the address names none. */
+/** Number of sources that are shown if the address names none, and its limit. */
 const usualSources = 9;
+const mostSources = 16;
 /** Newer pictures of the wall may not be recorded yet; seconds. */
 const justNow = 20;
-/** Polling interval of coverage while recording, and without a collector, which may return; milliseconds. */
+/** Polling intervals of coverage: while recording, and without a collector, which may return; milliseconds. */
 const period = 3000;
 const idlePeriod = 15_000;
 /** Heights around the tiles, without the timeline, and of a caption; CSS pixels. */
@@ -120,7 +120,6 @@ class PlaybackPage {
         this.describing = setInterval(() => this.#describe(), 500);
         this.growing = setInterval(() => void this.#grow(), period);
         this.stopListening = ['session', 'sessionChanged', 'sessionEnded', 'lost'].map((name) => listen(name, (event) => {
-            // `lost` without a session applies to all.
             if (event.session && event.session !== session) return;
             void this.#grow(true);
             void this.marks.read();
@@ -199,7 +198,8 @@ class PlaybackPage {
         player.isRecording = this.overview.isCollectorRunning && this.overview.state !== 'finished';
         this.#setSources(this.named ?? known.slice(0, usualSources));
         if (at === null) {
-            if (isFirst) player.open(player.isRecording ? player.extent.end : beginning(player.lanes), player.isRecording);
+            if (isFirst && player.isRecording) player.open(player.extent.end, true);
+            else if (isFirst) player.toBeginning();
         } else if (isFirst && player.isRecording && at > player.extent.end - justNow) {
             player.open(at, true);
         } else {
@@ -303,15 +303,13 @@ class PlaybackPage {
     }
 
     /**
-     * Reads the session again: often while it grows, and less often until it is finished.
+     * Reads the session again: less often without a collector, until it is finished.
      * @param {boolean} [isSure] An event has reported a change.
      */
     async #grow(isSure = false) {
         const { player } = this;
-        if (this.isReading) return;
-        if (!isSure && !player.isRecording && !isGrowing(player.lanes)) {
-            if (this.overview.state === 'finished' || performance.now() - this.readAt < idlePeriod) return;
-        }
+        const isIdle = !isSure && !player.isRecording && !isGrowing(player.lanes);
+        if (this.isReading || (isIdle && (this.overview.state === 'finished' || performance.now() < this.readAt + idlePeriod))) return;
         this.isReading = true;
         this.readAt = performance.now();
         try {
@@ -387,12 +385,23 @@ class PlaybackPage {
             zoom: (factor) => this.timeline.zoom(factor),
             showAll: () => this.timeline.showAll(),
             keys: () => showKeys(this.keys),
-            choose: () => chooseSources(this.player.lanes, this.player.tiles.map((tile) => tile.name), (names) => {
+            choose: () => void this.#choose(),
+        };
+    }
+
+    /** Loads the dialog of the sources, and opens it. */
+    async #choose() {
+        try {
+            const { chooseSources } = await import('./playback-choice.js');
+            if (this.isClosed) return;
+            chooseSources(this.player.lanes, this.player.tiles.map((tile) => tile.name), mostSources, (names) => {
                 this.named = names;
                 this.#setSources(names);
                 this.player.beat();
-            }),
-        };
+            });
+        } catch (error) {
+            say(wordsOf(error));
+        }
     }
 
     /**
@@ -436,12 +445,11 @@ class PlaybackPage {
             { keys: ['Shift+ArrowLeft'], shown: 'Shift ←', text: `${jump} seconds back`, act: () => jumpBy(-jump) },
             { keys: ['PageUp'], shown: 'PageUp', text: 'A minute on', act: () => jumpBy(farJump) },
             { keys: ['PageDown'], shown: 'PageDown', text: 'A minute back', act: () => jumpBy(-farJump) },
-            { keys: [...'0123456789'], shown: '0–9', text: 'To that tenth of the session', act: ({ key }) => {
-                if (key === '0') return this.player.toBeginning();
+            { keys: [...'123456789'], shown: '1–9', text: 'To that tenth of the session', act: ({ key }) => {
                 const { start, end } = this.player.extent;
                 this.player.seek(start + ((end - start) * Number(key)) / 10);
             } },
-            { keys: ['Home'], shown: 'Home', text: 'To the beginning', act: () => this.player.toBeginning() },
+            { keys: ['Home', '0'], shown: 'Home 0', text: 'To the beginning', act: () => this.player.toBeginning() },
             { keys: ['End'], shown: 'End', text: 'To the end', act: () => this.player.seek(Infinity) },
             { keys: ['g'], shown: 'G', text: 'To the next gap', act: () => actions.gap(1) },
             { keys: ['G'], shown: 'Shift G', text: 'To the previous gap', act: () => actions.gap(-1) },
