@@ -315,20 +315,21 @@ QUESTIONS = (
         setZone(new Intl.DateTimeFormat().resolvedOptions().timeZone);
         return found;
     })()""", ["2026-11-01T05:10:20.000Z", "2026-11-01T06:10:20.000Z", None, None]),
-    ("a day's axis has whole hours, and the offset where it changes", """(async () => {
-        const { setZone } = await use('zone'), { dayOf, hoursOf } = await use('sessions-day');
+    ("a day's axis has whole hours, and one offset, or both where it changes", """(async () => {
+        const { setZone } = await use('zone'), { dayOf, hoursOf, offsetOf } = await use('sessions-day');
         const of = (zone, day) => {
             setZone(zone);
             const { start, end } = dayOf(new Date(`${day}T12:00:00Z`));
-            return hoursOf(start.getTime(), end.getTime()).map(({ time, text }) => [(time - start.getTime()) / 3_600_000, text]);
+            const marks = hoursOf(start.getTime(), end.getTime()).map(({ time, text }) => `${(time - start.getTime()) / 3_600_000} ${text}`);
+            return [marks.join(', '), offsetOf(start.getTime(), end.getTime())];
         };
-        const [long, short, usual] = [of('America/New_York', '2026-11-01'), of('America/New_York', '2026-03-08'), of('UTC', '2026-11-01')];
+        const found = [of('America/New_York', '2026-11-01'), of('America/New_York', '2026-03-08'), of('Africa/Abidjan', '2026-11-01'), of('Europe/London', '2026-03-29')];
         setZone(new Intl.DateTimeFormat().resolvedOptions().timeZone);
-        const bare = (marks) => marks.map(([away, text]) => `${away} ${text.slice(0, 5)}`).join(', ');
-        return [bare(long), long[1][1], bare(short), short[1][1], bare(usual)];
-    })()""", ["0 00:00, 4 03:00, 7 06:00, 10 09:00, 13 12:00, 16 15:00, 19 18:00, 22 21:00, 25 00:00", "03:00 UTC−5",
-        "0 00:00, 2 03:00, 5 06:00, 8 09:00, 11 12:00, 14 15:00, 17 18:00, 20 21:00, 23 00:00", "03:00 UTC−4",
-        "0 00:00, 3 03:00, 6 06:00, 9 09:00, 12 12:00, 15 15:00, 18 18:00, 21 21:00, 24 00:00"]),
+        return found;
+    })()""", [["0 00:00, 4 03:00, 7 06:00, 10 09:00, 13 12:00, 16 15:00, 19 18:00, 22 21:00, 25 00:00", "UTC−4/−5"],
+        ["0 00:00, 2 03:00, 5 06:00, 8 09:00, 11 12:00, 14 15:00, 17 18:00, 20 21:00, 23 00:00", "UTC−5/−4"],
+        ["0 00:00, 3 03:00, 6 06:00, 9 09:00, 12 12:00, 15 15:00, 18 18:00, 21 21:00, 24 00:00", ""],
+        ["0 00:00, 2 03:00, 5 06:00, 8 09:00, 11 12:00, 14 15:00, 17 18:00, 20 21:00, 23 00:00", "UTC/+1"]]),
     ("and written back", """(async () => {
         const { sessionTime, duration, shortTime, bytes } = await use('format');
         return [sessionTime(59.9996), sessionTime(3725.5, 1), sessionTime(-1.5), duration(3725), duration(59.6), shortTime(0.00123), shortTime(89), bytes(999_600)];

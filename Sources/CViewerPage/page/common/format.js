@@ -94,9 +94,6 @@ export const clock = (date) => clockFormat(date) + offsetNote(date);
 /** @param {Date} date `15:04` */
 export const clockMinutes = (date) => minuteFormat(date) + offsetNote(date);
 
-/** @param {Date} date `15:04`, without its offset */
-export const localMinutes = (date) => minuteFormat(date);
-
 /** @param {Date} date `Fri 20, 15:04` */
 export const dayMinutes = (date) => dayMinuteFormat(date) + offsetNote(date);
 

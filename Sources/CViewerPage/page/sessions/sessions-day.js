@@ -3,7 +3,7 @@
 
 import { address, get } from './api.js';
 import { element, setText } from './element.js';
-import { clock, localMinutes } from './format.js';
+import { clock } from './format.js';
 import { navigate } from './main.js';
 import { localParts, offsetMinutes, offsetText, readInstant } from './zone.js';
 
@@ -42,26 +42,33 @@ export function dayOf(date) {
 }
 
 /**
- * The marked hours of a day, its beginning and its end: local hours, with the offset from UTC where it is not the present one, or changes.
+ * The marked hours of a day, its beginning and its end, in local time.
  * @param {number} start
  * @param {number} end
  */
 export function hoursOf(start, end) {
     /** @type {{ time: number, text: string }[]} */
     const marks = [];
-    let offset = offsetMinutes(new Date());
     let last = -1;
     for (let time = start; time <= end; time += markStep) {
-        const date = new Date(time);
-        const [, , , hour, minute] = localParts(date);
+        const [, , , hour, minute] = localParts(new Date(time));
         const isMarked = minute === 0 && hour % markedHours === 0 && hour !== last;
         if (!isMarked && time !== start && time !== end) continue;
         last = hour;
-        const own = offsetMinutes(date);
-        marks.push({ time, text: localMinutes(date) + (own === offset || time === end ? '' : ` ${offsetText(own)}`) });
-        offset = own;
+        marks.push({ time, text: [hour, minute].map((part) => String(part).padStart(2, '0')).join(':') });
     }
     return marks;
+}
+
+/**
+ * The offset from UTC of a day, where it is not the present one; both, where it changes: `UTC−4/−5`.
+ * @param {number} start
+ * @param {number} end
+ */
+export function offsetOf(start, end) {
+    const [first, last] = [start, end - 1].map((time) => offsetMinutes(new Date(time)));
+    if (first !== last) return `${offsetText(first)}/${offsetText(last).replace(/^UTC(?=.)/, '')}`;
+    return first === offsetMinutes(new Date()) ? '' : offsetText(first);
 }
 
 /**
@@ -112,7 +119,7 @@ export class DayStrip {
         this.place = element('span', { className: 'at figures', hidden: true });
         this.field = element('div', { className: 'day-field', tabIndex: 0, role: 'slider', 'aria-label': 'Time of this day' }, this.lanes, this.place);
         this.element = element('div', { className: 'day', hidden: true }, this.field,
-            element('div', { className: 'hours muted figures' }, ...hoursOf(this.start, this.end).map(({ time, text }) =>
+            element('div', { className: 'hours muted figures' }, element('small', {}, offsetOf(this.start, this.end)), ...hoursOf(this.start, this.end).map(({ time, text }) =>
                 element('span', { style: { left: `${((time - this.start) / (this.end - this.start)) * 100}%` } }, text))));
         /** The precise time of the pointer; clicks have whole pixels, which are minutes. */
         this.pointed = { x: NaN, time: 0 };
