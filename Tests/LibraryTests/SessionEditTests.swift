@@ -23,6 +23,8 @@ import Testing
             SessionMarks.Mark(id: id, atNanoseconds: at, text: text, source: source)
         }
         #expect(try SessionEdit(addedMarks: [mark()]).addedMarks == [mark()])
+        // A mark needs no text.
+        #expect(try SessionEdit(addedMarks: [mark(text: "")]).addedMarks == [mark(text: "")])
         for (wrong, flaw) in [
             (mark(id: "0123"), .badMark), (mark(id: "0123456789ABCDEF"), .badMark),
             (mark(source: ".."), .badMark), (mark(at: .max), .badMarkTime),

@@ -33,7 +33,7 @@ package struct SessionEdit: Hashable, Sendable {
                 "the name must not be blank, nor 'latest', which is the newest session"
             case .badTag: "a tag must be one line of at most \(maximumTagBytes) bytes"
             case .badMarkText:
-                "the text of a mark must be one line of 1 to \(SessionMarks.maximumTextBytes) bytes"
+                "the text of a mark must be one line of at most \(SessionMarks.maximumTextBytes) bytes"
             case .badMarkTime: "the time of a mark is further from its session than any recording"
             case .badMark:
                 "a mark needs 16 hexadecimal digits as its id, and the name of a source or none"
@@ -70,7 +70,7 @@ package struct SessionEdit: Hashable, Sendable {
         }
         for mark in addedMarks {
             guard mark.text.utf8.count <= SessionMarks.maximumTextBytes,
-                Self.isOneLine(mark.text), !Self.isBlank(mark.text)
+                Self.isOneLine(mark.text)
             else { throw .badMarkText }
             guard SessionMarks.timeRange.contains(mark.atNanoseconds) else { throw .badMarkTime }
             guard mark.isPossible else { throw .badMark }
