@@ -6,6 +6,9 @@ import Wire
 
 /// Live pictures and sound of several sources in one endless answer.
 struct LiveAPI {
+    /// Frames of this size are written at once; more would leave a slow client a minute without progress.
+    private static let pieceBytes = 256 << 10
+
     let hub: LiveHub
     let access: Access
     let links: LinkStore
@@ -63,9 +66,15 @@ struct LiveAPI {
                 let frames = await watcher.next()
                 if frames.isEmpty { break }
                 if frames.contains(where: { $0.kind == .beat }), !mayGoOn() { break }
+                // A write for each frame would delay the answers of other clients.
+                var piece = ByteBuffer()
                 for frame in frames {
-                    try await writer.write(ByteBuffer(bytes: frame.bytes))
+                    piece.writeBytes(frame.bytes)
+                    guard piece.readableBytes >= pieceBytes else { continue }
+                    try await writer.write(piece)
+                    piece = ByteBuffer()
                 }
+                if piece.readableBytes > 0 { try await writer.write(piece) }
             }
             try await writer.finish(nil)
         }

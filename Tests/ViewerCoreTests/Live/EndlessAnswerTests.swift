@@ -1,4 +1,6 @@
+import HTTPTypes
 import Hummingbird
+import NIOCore
 import Synchronization
 import Testing
 
@@ -37,6 +39,29 @@ import Testing
         hub.tick(now: 0)
         try await answer.value
         #expect(hub.watcherCount == 0 && hub.topics.isEmpty)
+    }
+
+    @Test func `frames that are queued during a write are written at once`() async throws {
+        let hub = LiveHub()
+        let (logOut, release) = (LiveEvent(), LiveEvent())
+        let received = ReceivedBody()
+        let watcher = LiveWatcher(sources: ["camera"]) { _ in true }
+        let body = LiveAPI.body(watcher, of: hub) { !logOut.hasHappened }
+        let answer = Task { try await body.write(HeldWriter(received: received, until: release)) }
+        try await hub.reaches(watchers: 1)
+        var camera = LiveCamera()
+        camera.send(2, to: hub)
+        hub.tick(now: 0)
+        try await grows(received, past: 0)
+        let first = received.bytes.count
+        camera.send(20, to: hub)
+        hub.tick(now: 0)
+        release.happens()
+        try await grows(received, past: first)
+        #expect(received.largestPiece == received.bytes.count - first)
+        logOut.happens()
+        hub.tick(now: 0)
+        try await answer.value
     }
 
     @Test func `only requested types of events are sent, and 'lost'`() async throws {
@@ -78,4 +103,22 @@ import Testing
         try await answer.value
         #expect(!log.hasListeners)
     }
+}
+
+/// A client that does not read until an event.
+private struct HeldWriter: ResponseBodyWriter {
+    let received: ReceivedBody
+    let release: LiveEvent
+
+    init(received: ReceivedBody, until release: LiveEvent) {
+        self.received = received
+        self.release = release
+    }
+
+    mutating func write(_ buffer: ByteBuffer) async throws {
+        received.add(Array(buffer.readableBytesView))
+        while !release.hasHappened { try await Task.sleep(for: .milliseconds(1)) }
+    }
+
+    consuming func finish(_ trailingHeaders: HTTPFields?) async throws {}
 }
