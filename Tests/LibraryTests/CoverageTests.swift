@@ -215,7 +215,9 @@ import Testing
                 + "recorded up to 0:10.000, and from 0:20.000")
         #expect(gap.nearest(to: 12 * Self.second) == 10 * Self.second - 1)
         #expect(try missing(5...6) == nil && missing(5...12) == nil)
+        #expect(try missing(-5 ... -4)?.isBeforeBeginning == true && !gap.isBeforeBeginning)
         let after = try #require(try missing(40...50))
+        #expect(!after.isBeforeBeginning)
         #expect(after.gap == nil && after.nextStartNanoseconds == nil)
         #expect(after.nearest(to: 40 * Self.second) == 30 * Self.second - 1)
         #expect(

@@ -18,6 +18,11 @@ package struct MissingRange: Hashable, Sendable {
     /// Whether it was recorded, and removed later.
     package var isRemoved: Bool { gap?.cause == RecordedGap.removed }
 
+    /// Whether it is before everything that is recorded, without a known reason.
+    package var isBeforeBeginning: Bool {
+        previousEndNanoseconds == nil && nextStartNanoseconds != nil && gap == nil && held == nil
+    }
+
     /// A recorded instant: the last one before, otherwise the first one after.
     package func nearest(to nanoseconds: Int64) -> Int64? {
         previousEndNanoseconds.map { min($0.clampedSubtracting(1), nanoseconds) }

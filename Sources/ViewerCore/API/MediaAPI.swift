@@ -174,6 +174,9 @@ struct MediaAPI {
             request, SignedLink.addedNames.union(["at", "nearest", "width"]))
         let session = try context.name("session")
         let name = try context.source()
+        guard query["nearest"] ?? "yes" == "yes" else {
+            throw Problem(.badRequest, "'nearest' must be yes, or is left out")
+        }
         let (isNearest, memory) = (query["nearest"] != nil, site.coverage)
         if query["at"] == Self.live {
             return try await newestPicture(request, context, query, of: name, in: session)
@@ -185,8 +188,10 @@ struct MediaAPI {
                 let missing = try library.missing(
                     at...at, of: name, in: session, remembering: memory)
                 guard let missing else { return at }
-                guard isNearest else { throw Problem(missing, asking: "picture") }
-                return missing.nearest(to: at)
+                if isNearest { return missing.nearest(to: at) }
+                // Recorded sound may begin before the first picture, whose time the extraction reports.
+                guard missing.isBeforeBeginning else { throw Problem(missing, asking: "picture") }
+                return at
             }
         } catch let problem as Problem where isNearest && problem.status == .notFound {
             // Before the first picture, there may be sound.
