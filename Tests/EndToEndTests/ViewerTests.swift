@@ -170,6 +170,8 @@ extension EndToEnd {
                     ("\(source)/media.mp4?from=2&until=1", 400),
                     ("\(source)/media.mp4?from=soon", 400),
                     ("\(source)/picture.jpg?width=1", 400),
+                    ("\(source)/picture.jpg?at=1&nearest=no", 400),
+                    ("/api/v1/sessions?from=2026-11-20T22:00:00Z&until=2026-11-20T21:00:00Z", 400),
                 ]
                 for (path, status) in wishes {
                     let answer = try await served.get(path)

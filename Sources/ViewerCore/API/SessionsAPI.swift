@@ -38,6 +38,9 @@ struct SessionsAPI {
         let query = try RequestQuery(request, ["from", "until", "limit", "after", "tag", "order"])
         let from = try query.instant("from")
         let until = try query.instant("until")
+        if let from, let until, from > until {
+            throw Problem(.badRequest, "'until' must be later than 'from'")
+        }
         let limit = try query.number("limit", in: 1...Self.maximumPageSize) ?? Self.pageSize
         let isNewestFirst: Bool
         switch query["order"] {

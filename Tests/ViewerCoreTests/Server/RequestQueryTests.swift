@@ -49,6 +49,13 @@ import Testing
         try query("at=\(text)").moment("at", zero: Self.zero)
     }
 
+    @Test(arguments: ["2026-11-29", "83.5", "soon"])
+    func `an instant is UTC, and the message says nothing else`(text: String) throws {
+        let query = try query("at=\(text)")
+        let problem = #expect(throws: Problem.self) { try query.instant("at") }
+        #expect(problem?.text == "'at' must be UTC, such as 2026-11-20T22:40:00.000Z")
+    }
+
     @Test func `a request without a query has no values`() throws {
         for text in [nil, "", "&", "&&"] {
             let query = try query(text)

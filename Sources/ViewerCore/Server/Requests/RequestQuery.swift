@@ -9,6 +9,9 @@ struct RequestQuery {
     /// A hundred and twenty years: no recording is as long, and sums of times do not overflow.
     private static let maximumNanoseconds: Int64 = 4_000_000_000_000_000_000
 
+    /// More than any time.
+    private static let maximumMomentBytes = 64
+
     private let values: [String: String]
 
     /// - Parameter names: the path's parameters.
@@ -109,13 +112,10 @@ struct RequestQuery {
         return moment
     }
 
-    private func point(_ name: String) throws(Problem) -> TimelinePoint? {
-        try Self.point(values[name], name)
-    }
-
     private static func point(_ text: String?, _ name: String) throws(Problem) -> TimelinePoint? {
         guard let text else { return nil }
-        guard text.utf8.count <= 64, let point = TimelinePoint(argument: text) else {
+        guard text.utf8.count <= maximumMomentBytes, let point = TimelinePoint(argument: text)
+        else {
             throw Problem(
                 .badRequest,
                 "'\(name)' must be seconds of session time (83.5) or UTC (2026-11-20T22:40:00.000Z)"
@@ -131,12 +131,13 @@ struct RequestQuery {
 
     /// An instant, nanoseconds since 1970 (UTC).
     func instant(_ name: String) throws(Problem) -> Int64? {
-        switch try point(name) {
-        case nil: nil
-        case .utc(let nanoseconds): nanoseconds
-        case .session:
+        guard let text = values[name] else { return nil }
+        guard text.utf8.count <= Self.maximumMomentBytes,
+            case .utc(let nanoseconds)? = TimelinePoint(argument: text)
+        else {
             throw Problem(.badRequest, "'\(name)' must be UTC, such as 2026-11-20T22:40:00.000Z")
         }
+        return nanoseconds
     }
 
     /// Names of sources, separated by commas.
