@@ -63,6 +63,13 @@ extension EndToEnd {
                 #expect(early.status == 201, "\(early.text)")
                 #expect(try await marks().map(\.text) == ["<b>", "goal"])
                 #expect(try await marks().first?.atSeconds == 0.25)
+                let bare = try await served.send(
+                    "POST", "/api/v1/marks", #"{"session": "latest", "at": 0.125, "text": ""}"#)
+                #expect(bare.status == 201 && bare.text.contains(session), "\(bare.text)")
+                let unnamed = try #require(try await marks().first)
+                #expect(unnamed.text.isEmpty)
+                #expect(
+                    try await served.send("DELETE", "\(path)/marks/\(unnamed.id)").status == 204)
                 for (wrong, status) in [
                     (#"{"at": 1}"#, 400), (#"{"text": "a\nb"}"#, 400),
                     (#"{"text": "x", "at": 1e300}"#, 400), (#"{"text": "x", "at": "soon"}"#, 400),

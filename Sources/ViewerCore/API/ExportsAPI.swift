@@ -69,9 +69,6 @@ struct ExportsAPI {
         _ = try RequestQuery(request, [])
         let body: Body = try await request.decoded(limit: Self.maximumBodyBytes)
         let layout = body.layout ?? .passthrough
-        guard ArchiveLayout.isValidName(body.session) else {
-            throw Problem(.badRequest, "'session' must be a session's name")
-        }
         let count = layout == .passthrough ? 1...1 : 1...Self.maximumSources
         guard count.contains(body.sources.count),
             Set(body.sources).count == body.sources.count
@@ -85,16 +82,17 @@ struct ExportsAPI {
         if let other = body.sources.first(where: { !context.rights.mayRead($0) }) {
             throw Problem(.notFound, "no source '\(other)'")
         }
+        let session = try await Endpoints.session(body.session, of: site, for: context.rights)
         let export = try await site.read { library -> ExportRequest in
-            let recording = try library.recording(body.session)
+            let recording = try library.recording(session)
             if let other = body.sources.first(where: { recording.source($0) == nil }) {
-                throw Problem(.notFound, "no source '\(other)' in \(body.session)")
+                throw Problem(.notFound, "no source '\(other)' in \(session)")
             }
             let part = try RequestQuery.Range(
                 from: RequestQuery.moment(body.from, "from", zero: recording.zero),
                 until: RequestQuery.moment(body.until, "until", zero: recording.zero))
             return ExportRequest(
-                session: body.session, sources: body.sources, fromNanoseconds: part.from,
+                session: session, sources: body.sources, fromNanoseconds: part.from,
                 untilNanoseconds: part.until, layout: layout, burnsTime: body.burnsTime ?? false)
         }
         let now = SystemClock.monotonic.nowNanoseconds

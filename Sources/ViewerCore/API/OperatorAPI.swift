@@ -139,11 +139,12 @@ struct OperatorAPI {
         _ = try RequestQuery(request, [])
         let body: MarkRequest = try await request.decoded(limit: Self.maximumBodyBytes)
         let rights = context.rights
-        if let name = body.session, !ArchiveLayout.isValidName(name) {
-            throw Problem(.badRequest, "'session' must be a session's name")
+        var named: String?
+        if let name = body.session {
+            named = try await Endpoints.session(name, of: site, for: rights)
         }
-        let (session, mark, zero) = try await site.read { library in
-            let session = try body.session ?? library.sessionBeingRecorded()
+        let (session, mark, zero) = try await site.read { [named] library in
+            let session = try named ?? library.sessionBeingRecorded()
             guard let session else {
                 throw Problem(.notFound, "no session is being recorded: give 'session' and 'at'")
             }

@@ -9,8 +9,8 @@ import Recordings
 struct Endpoints {
     typealias Answer = @Sendable (Request, ViewerContext) async throws -> Response
 
-    /// The name of the newest session that the account may see, in all paths that read. Changes need the session's own name, because
-    /// the newest one may change.
+    /// The name of the newest session that the account may see, in all paths that read, and in bodies. Paths that change a session need
+    /// its own name, because the newest one may change.
     static let latest = SignedLink.newestSession
     /// RFC 9110 §9.3, and PATCH (RFC 5789). Other methods are unknown: 404.
     private static let methods: [HTTPRequest.Method] = [
@@ -78,6 +78,18 @@ struct Endpoints {
                 }
             }
         }
+    }
+
+    /// The session that a body names.
+    /// - Throws: 400 for an invalid name.
+    static func session(
+        _ name: String, of site: ViewerSite, for rights: Rights
+    ) async throws -> String {
+        if name == latest { return try await newest(of: site, for: rights) }
+        guard ArchiveLayout.isValidName(name) else {
+            throw Problem(.badRequest, "'session' must be a session's name")
+        }
+        return name
     }
 
     /// The newest session that an account may see.
