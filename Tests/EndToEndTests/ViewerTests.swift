@@ -513,6 +513,16 @@ extension EndToEnd {
                 let link = try JSONDecoder().decode(Link.self, from: made.body).address
                 #expect(try await served.get(link).status == 200)
                 #expect(try await served.get(clip).status == 401)
+                for (wrong, status) in [
+                    ("\(clip)?from=2&until=1", 400), ("\(clip)?from=soon", 400),
+                    ("\(list)/\(session)/sources/nobody/media.mp4", 404),
+                    ("\(list)/nothing/sources/stage/media.mp4", 404),
+                ] {
+                    let answer = try await served.post(
+                        "/api/v1/links", #"{"address": "\#(wrong)", "seconds": 60}"#, "--cookie",
+                        jar)
+                    #expect(answer.status == status, "\(wrong): \(answer.text)")
+                }
                 let other = link.replacing("from=1", with: "from=0")
                 #expect(try await served.get(other).status == 403)
 

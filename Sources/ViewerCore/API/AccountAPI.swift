@@ -2,6 +2,7 @@ import Accounts
 import Archive
 import HTTPTypes
 import Hummingbird
+import Library
 import Logging
 import Media
 
@@ -101,6 +102,8 @@ struct AccountAPI {
         } catch {
             throw Problem(.badRequest, "\(error)")
         }
+        try await check(
+            String(parts[0]), query: parts.count > 1 ? String(parts[1]) : "", context.rights)
         if let owner = Self.linkOwner(context.identity) {
             let now = AccessTime.now()
             let made = MadeLink(
@@ -111,6 +114,24 @@ struct AccountAPI {
         }
         logger.notice("\(context.identity) has shared \(parts[0]) for \(body.seconds) s")
         return try .json(Link(address: address), status: .created)
+    }
+
+    /// Checks that the recording of a link exists and its range is valid. A live source may connect later.
+    private func check(_ path: String, query: String, _ rights: Rights) async throws {
+        let target: SignedLink.Target
+        do throws(AccessError) {
+            target = try SignedLink.Target(path: path, query: query)
+        } catch {
+            throw Problem(.badRequest, "\(error)")
+        }
+        guard let session = target.session else { return }
+        try await site.read { library in
+            try library.sources(of: session, for: rights, naming: [target.source])
+            let zero = try library.manifest(session).zeroTime
+            let query = try RequestQuery(query, nil)
+            _ = try query.range(zero: zero)
+            if query["at"] != "live" { _ = try query.moment("at", zero: zero) }
+        }
     }
 
     /// The owner of a link; nil without accounts, when a link is a plain address.

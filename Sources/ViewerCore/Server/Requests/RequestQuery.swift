@@ -17,7 +17,15 @@ struct RequestQuery {
     /// - Parameter names: the path's parameters.
     /// - Throws: ``Problem`` 400.
     init(_ request: Request, _ names: Set<String>) throws(Problem) {
-        guard let query = request.uri.query, !query.isEmpty else {
+        try self.init(request.uri.query, names)
+    }
+
+    /// - Parameters:
+    ///   - query: percent-encoded; nil: none.
+    ///   - names: nil: all are accepted.
+    /// - Throws: ``Problem`` 400.
+    init(_ query: String?, _ names: Set<String>?) throws(Problem) {
+        guard let query, !query.isEmpty else {
             values = [:]
             return
         }
@@ -30,7 +38,8 @@ struct RequestQuery {
             guard let name = Self.decoded(pair[0]),
                 let value = Self.decoded(pair.count > 1 ? pair[1] : "")
             else { throw Problem(.badRequest, "the query is not percent-encoded UTF-8") }
-            guard names.contains(name) else {
+            guard names?.contains(name) ?? true else {
+                let names = names ?? []
                 let known =
                     names.isEmpty
                     ? "there are none here" : "use \(names.sorted().joined(separator: ", "))"
