@@ -178,6 +178,14 @@ extension EndToEnd {
                     #expect(answer.status == status, "\(path)")
                     #expect(answer.text.split(separator: "\n").count == 1, "\(answer.text)")
                 }
+                for options in [
+                    ["--request", "BREW"],
+                    ["--header", "X: \(String(repeating: "x", count: 20_000))"],
+                    (0..<110).flatMap { ["--header", "X-\($0): x"] },
+                ] {
+                    let answer = try await served.ask("/healthz", options)
+                    #expect(answer.status == 400 && answer.text.hasSuffix("\n"), "\(options[1])")
+                }
             }
         }
 

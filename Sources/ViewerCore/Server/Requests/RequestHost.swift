@@ -58,7 +58,7 @@ final class HostFieldHandler: ChannelInboundHandler, RemovableChannelHandler {
     }
 }
 
-/// Adds a ``HostFieldHandler`` to HTTP/1.1 connections, because Hummingbird only allows handlers after its own translation of
+/// Adds a ``RequestFlawHandler`` and a ``HostFieldHandler`` to HTTP/1.1 connections, because Hummingbird only allows handlers after its own translation of
 /// requests.
 final class HostFieldInstaller: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = NIOAny
@@ -67,8 +67,8 @@ final class HostFieldInstaller: ChannelInboundHandler, RemovableChannelHandler {
         let pipeline = context.pipeline.syncOperations
         do {
             let decoder = try pipeline.handler(type: ByteToMessageHandler<HTTPRequestDecoder>.self)
-            try pipeline.addHandler(
-                HostFieldHandler(),
+            try pipeline.addHandlers(
+                [RequestFlawHandler(), HostFieldHandler()],
                 position: ChannelPipeline.SynchronousOperations.Position.after(decoder))
         } catch ChannelPipelineError.notFound {
             // HTTP/2 has no such decoder.
