@@ -285,6 +285,7 @@ struct ViewerCommand: RepeatingCommand {
             settings.feedSecurity = try security(for: feed, logger)
         }
         settings.exports = exports
+        if let exports, !configuration.checks { try Self.checkExports(exports) }
         if let state, !configuration.checks { try Self.makeState(state) }
         settings.state = state ?? Self.usualState(users: users)
         settings.hostNames = hostName
@@ -416,6 +417,21 @@ struct ViewerCommand: RepeatingCommand {
             try FileSystem.checkWritable(directory)
         } catch {
             throw Failure("\(error): give --state a directory that this user can write to")
+        }
+    }
+
+    /// Checks the directory that `--exports` names, and its parent if it does not exist yet: the viewer makes and removes it.
+    private static func checkExports(_ directory: String) throws {
+        do throws(ArchiveError) {
+            var status = stat()
+            let isThere = stat(directory, &status) == 0
+            var name = directory
+            while name.count > 1, name.hasSuffix("/") { name.removeLast() }
+            try FileSystem.checkWritable(isThere ? name : Path.directory(of: name))
+        } catch {
+            throw Failure(
+                "\(error): give --exports a directory that this user can write to, or one to be made in such a directory"
+            )
         }
     }
 

@@ -167,6 +167,8 @@ extension EndToEnd {
             Case(.viewer, "--archive s3://AB", 64, "names no bucket"),
             Case(.viewer, "--archive /tmp --state /dev/null/state", 1, "give --state a directory"),
             Case(.viewer, "--archive /tmp --state /proc/state", 1, "give --state a directory"),
+            Case(.viewer, "--archive /tmp --exports /dev/null", 1, "give --exports a directory"),
+            Case(.viewer, "--archive /tmp --exports /proc/x", 1, "give --exports a directory"),
             Case(.archive, "verify /nowhere/a.mp4", 1, "no file '/nowhere/a.mp4'"),
             Case(.archive, "inspect /nowhere/a.mp4", 1, "no file '/nowhere/a.mp4'"),
             Case(.archive, "replay", 64, "<input>"),

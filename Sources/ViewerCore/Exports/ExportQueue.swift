@@ -303,7 +303,11 @@ final class ExportQueue: Sendable {
         }
         // Below /tmp, another user may have created the directory.
         var status = stat()
-        guard stat(directory, &status) == 0, [geteuid(), 0].contains(status.st_uid) else {
+        guard stat(directory, &status) == 0, status.st_mode & S_IFMT == S_IFDIR else {
+            throw ExportError.refused(
+                path: directory, reason: "the place of exports is no directory")
+        }
+        guard [geteuid(), 0].contains(status.st_uid) else {
             throw ExportError.refused(
                 path: directory, reason: "the directory of exports belongs to another user")
         }
