@@ -118,7 +118,9 @@ struct WallsAPI {
                     walls[place].seen(by: identity, rights) != nil
                 else { throw Problem(.notFound, "there is no such wall, or not any more") }
                 guard walls[place].mayBeChanged(by: identity, rights) else {
-                    throw Problem(.forbidden, "this wall is shared: only operators change it")
+                    throw Problem(
+                        .forbidden,
+                        "this wall is shared: only operators of all its sources change it")
                 }
                 return body(&walls, place)
             }
