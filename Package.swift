@@ -89,7 +89,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-service-context", exact: "1.5.1"),
     ],
     targets: [
-        // Level C: module maps and the thinnest shims.
+        // Module maps and the thinnest shims. The levels of modules are in docs/development.md.
         .systemLibrary(
             name: "CALSA", pkgConfig: "alsa", providers: [.apt(["libasound2-dev"])]),
         .systemLibrary(
@@ -115,7 +115,7 @@ let package = Package(
         .systemLibrary(name: "CZeroMQ", providers: [.apt(["libzmq3-dev"])]),
         .systemLibrary(name: "CZlib", providers: [.apt(["zlib1g-dev"])]),
 
-        // Level 0: values and handles that know nothing of each other.
+        // Values and handles that know nothing of each other.
         library("Files"),
         library("Hashing", "COpenSSL"),
         library("JSON"),
@@ -126,7 +126,7 @@ let package = Package(
         library("Threads", "CLinux"),
         library("XML"),
 
-        // Level 1: one concern each.
+        // One concern each.
         library("Accounts", "Files", "Hashing", "Media", "Threads"),
         library("ObjectStore", "Files", "Hashing", "CCurl", "Media", "Threads", "XML"),
         library("RTSP", "Hashing", "Media"),
@@ -137,7 +137,7 @@ let package = Package(
         library("Terminal", argumentParser, logging, "CLinux", "CYAML", "Files", "JSON", "Media"),
         library("FFmpegSupport", "Files", "CFFmpeg", "Media", "MP4"),
 
-        // Level 2: recordings on disk; who may write them; media of all kinds.
+        // Recordings on disk; who may write them; media of all kinds.
         library("ONVIF", "Hashing", "Media", "RTSP", "XML"),
         library("Encoding", "CFFmpeg", "FFmpegSupport", "Media"),
         library("RTSPServer", "Hashing", "Media", "RTSP"),
@@ -156,7 +156,7 @@ let package = Package(
             "Timing", "Wire"),
         library("Operations", "Files", "JSON", "Media", "Terminal"),
 
-        // Level 3: capture, and consumers of recordings.
+        // Capture, and consumers of recordings.
         library(
             "Devices", "Files", "CALSA", "CFFmpeg", "CLinux", "CTLS", "CV4L2", "FFmpegSupport",
             "Media", "ONVIF", "RTSP", "Threads"),
@@ -171,12 +171,12 @@ let package = Package(
             "Recordings", "Archive", "CLinux", "Files", "Media", "MP4", "ObjectStore", "Threads",
             "Timing"),
 
-        // Level 4: what is asked of an archive and its catalog.
+        // Queries of an archive and its catalog.
         library(
             "Library", "Files", argumentParser, "Archive", "Catalog", "CLinux", "Media", "MP4",
             "ObjectStore", "Operations", "Recordings", "Terminal", "Threads"),
 
-        // Levels 4 and 5: the programs' services.
+        // The programs' services.
         library(
             "AgentCore", "Files", "Hashing", logging, "Control", "Devices", "Encoding", "Media",
             "Messaging",
@@ -199,7 +199,7 @@ let package = Package(
             "Recordings",
             "Media", "MP4", "Terminal"),
 
-        // Level 6: the viewer's services.
+        // The viewer's services.
         .target(
             name: "ViewerCore",
             dependencies: viewerServer + [
@@ -213,7 +213,7 @@ let package = Package(
             ],
             swiftSettings: settings),
 
-        // Level 7: the programs.
+        // The programs.
         program(
             "tributary-agent", "AgentCore", "CLinux", "CollectorClient", "Files", "Control", "JSON",
             "Encoding",
@@ -232,10 +232,6 @@ let package = Package(
             "Messaging", "MP4", "ObjectStore", "Operations", "Recordings", "ReplayCore",
             "SyncCheck", "Threads", "Trust", "Uploading",
             "Wire"),
-
-        // Builds several programs with one command, side by side: those that record and read, and all four.
-        library("RecordingPrograms", "tributary", "tributary-agent", "tributary-collector"),
-        library("Programs", "RecordingPrograms", "tributary-viewer"),
         program(
             "tributary-viewer", "Accounts", "Archive", "Catalog", "CLinux", "Files", "JSON",
             "Library",
@@ -243,6 +239,10 @@ let package = Package(
             "Operations", "Recordings",
             "Threads", "Trust",
             "ViewerCore"),
+
+        // Builds several programs with one command, side by side: those that record and read, and all four.
+        library("RecordingPrograms", "tributary", "tributary-agent", "tributary-collector"),
+        library("Programs", "RecordingPrograms", "tributary-viewer"),
 
         // The benchmarks' load: many sources from one file, over the real protocol.
         .executableTarget(

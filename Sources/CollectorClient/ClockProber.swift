@@ -87,7 +87,7 @@ package struct ClockProber: Sendable {
         return true
     }
 
-    /// Whether the first estimate will not improve without waiting longer.
+    /// Whether the first estimate is final: waiting longer would improve it little.
     package func isBurstOver(now: Int64) -> Bool {
         let elapsed = now - startedNanoseconds
         if isQuick, answers >= Self.burst { return true }

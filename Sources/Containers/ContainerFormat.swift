@@ -1,7 +1,7 @@
 import FFmpegSupport
 import Files
 
-/// A writable container. A new one is a line here.
+/// A writable container. A new one is a line here, and its properties below.
 package struct ContainerFormat: Hashable, Sendable, CustomStringConvertible {
     /// The name of libavformat's muxer.
     package let name: String

@@ -157,8 +157,7 @@ package struct MediaInput: ~Copyable {
 
     /// The earliest time of a stream, in its time base; nil if unknown.
     ///
-    /// Without presentation times, the first picture is presented at the first position; the library's guess is later by as
-    /// many pictures as may be reordered.
+    /// Without stored presentation times: the first position. libavformat's guess is later by the reordering depth.
     package func startTime(of index: Int32) -> Int64? {
         if let first = firstTimes[index] { return first }
         let start = context.pointee.streams[Int(index)]?.pointee.start_time

@@ -42,7 +42,7 @@ package struct TransportStreamLosses: ContainerLosses {
 
     package mutating func count(stream: Int, before position: Int64) -> Int {
         // libavformat computes a packet's position as the end of its 188 bytes minus the packet size (188, 192 or 204): up to
-        // 16 bytes early.
+        // 16 bytes early; hence the 16 bytes.
         let start = position + 16
         while !isAtEnd, offset <= start { readBlock() }
         return counters.losses(pid: stream, before: start)
@@ -198,7 +198,7 @@ struct ContinuityCounters {
         }
         defer { streams[pid] = stream }
         if hasError { return note(position, in: &stream, counter) }
-        // The counter stands still without payload.
+        // Packets without a payload do not increment the counter.
         guard control & 1 != 0 else { return }
         let continues = counter == (stream.last + 1) & 15
         guard !continues, !isMarked else {

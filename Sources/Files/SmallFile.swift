@@ -56,8 +56,8 @@ package enum SmallFile {
     package static func read(
         _ path: String, limit: Int, _ access: Access
     ) throws(FileError) -> Content? {
-        // Links are followed, because secrets are often mounted as links: the opened file counts. A pipe without a
-        // writer is not waited for where it would be refused.
+        // Links are followed, because secrets are often mounted as links: the opened file counts. Opened without
+        // blocking where pipes are refused, because opening a pipe waits for a writer.
         let flags = access == .any ? O_NOCTTY : O_NONBLOCK
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | flags)
         guard descriptor >= 0 else {

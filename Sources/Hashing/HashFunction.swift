@@ -47,7 +47,7 @@ package enum HashFunction: Hashable, Sendable {
 /// `@unchecked Sendable`: libcrypto counts references to an `EVP_MD` atomically and never changes one (EVP_MD_fetch(3)).
 private struct Algorithm: @unchecked Sendable {
     static let sha256 = Algorithm("SHA256", properties: nil)
-    /// Also available in FIPS mode, which excludes it by default: it has no security function here.
+    /// Fetched with `-fips`, so that it is also available in FIPS mode: RTSP Digest (RFC 7616) and `Content-MD5` require it.
     static let md5 = Algorithm("MD5", properties: "-fips")
     static let sha1 = Algorithm("SHA1", properties: nil)
 

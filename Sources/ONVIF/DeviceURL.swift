@@ -102,8 +102,8 @@ package struct DeviceURL: Hashable, Sendable {
         DeviceURL(isSecure: isSecure, host: host, port: port, path: path)
     }
 
-    /// The URL of this service, which a camera states, at the host of its device service. If that has TLS and this has not, the path
-    /// alone is used: an answer cannot lead a login to a connection without encryption.
+    /// This service's URL, with the host of the device service. If only the device service uses TLS, its scheme and port
+    /// are kept: no answer can move a login to plain HTTP.
     func beside(_ service: DeviceURL) -> DeviceURL {
         guard service.isSecure, !isSecure else { return at(host: service.host) }
         return DeviceURL(isSecure: true, host: service.host, port: service.port, path: path)

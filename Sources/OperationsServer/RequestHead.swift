@@ -93,7 +93,7 @@ struct RequestHead: Hashable, Sendable {
         guard hosts == 1 || (hosts == 0 && version == 0) else {
             throw .malformed("a request has exactly one Host field")
         }
-        // The next request would follow a body that is not read.
+        // The body is not read, so the connection cannot be reused.
         if hasBody { keepsConnection = false }
     }
 

@@ -293,7 +293,7 @@ private final class PostgreSQLResult {
         var values: [String?] = []
         var size = 0
         for column in 0..<PQnfields(handle) {
-            // Empty texts count, because a row has a cost.
+            // Fixed cost of a value, so that rows of empty texts are bounded, too.
             size += 32
             guard PQgetisnull(handle, 0, column) == 0 else {
                 values.append(nil)

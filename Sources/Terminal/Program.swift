@@ -8,7 +8,7 @@ package enum ExitStatus {
     package static let failure: Int32 = 1
     /// Wrong usage (EX_USAGE).
     package static let usage: Int32 = 64
-    /// A collector does not admit this program's key (EX_NOPERM).
+    /// A collector does not admit this program's key, or the user of `forward` may not open its socket (EX_NOPERM).
     package static let refused: Int32 = 77
 }
 

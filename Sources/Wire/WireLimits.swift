@@ -64,7 +64,7 @@ package enum WireLimits {
     package static let audioConfigurationBytes = 512
     /// Width and height of a picture in pixels: level 6.2 of H.264 and H.265 allows 16,888 at most.
     package static let pictureSide: UInt32 = 16_888
-    /// Sampling rate of audio in Hz: the highest for which AudioSpecificConfig's escape value is used.
+    /// Sampling rate of audio in Hz: the highest that is accepted (`AudioSpecificConfig.maximumSampleRate`).
     package static let sampleRate: UInt32 = 768_000
     /// Channels of audio: the most that ISO/IEC 23091-3 defines, with a margin.
     package static let channels: UInt32 = 64

@@ -3,9 +3,9 @@ import Glibc
 import RTSP
 import Terminal
 
-/// Maximum size of the file.
+/// The file with a camera's login, `--camera-login`.
 enum CameraLoginFile {
-    /// A name and a password have this much at most.
+    /// Maximum size of the file, larger than any name and password.
     private static let maximumBytes = 4_096
 
     static func read(_ path: String) throws -> CameraLogin {

@@ -306,7 +306,7 @@ struct CollectorCommand: ParsableCommand {
     }
 
     /// Options that need no restart: those of ``changeable``, and the log's.
-    static let changeable: Set<String> = [
+    static let changeableNames: Set<String> = [
         "idle-timeout", "reserve", "keep-age", "keep-bytes", "keep-free", "keep-local", "verbose",
     ]
 

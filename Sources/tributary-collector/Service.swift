@@ -64,12 +64,12 @@ final class Service: Sendable {
             let changed = state.withLock { state in
                 let old = state.options ?? [:]
                 state.options = ReloadedOptions.inForce(
-                    from: old, to: options.values, changeable: CollectorCommand.changeable)
+                    from: old, to: options.values, changeable: CollectorCommand.changeableNames)
                 return ReloadedOptions(from: old, to: options.values)
             }
             collector.change(to: command.changeable)
             threshold.set(verbose: command.log.verbose)
-            let line = changed.line(changeable: CollectorCommand.changeable, verb: "changed")
+            let line = changed.line(changeable: CollectorCommand.changeableNames, verb: "changed")
             logger.notice("\(line)")
             if let shortage { logger.warning("\(shortage)") }
         } catch {

@@ -390,7 +390,7 @@ struct ViewerCommand: RepeatingCommand {
     private func present(
         of site: inout SiteSettings?, _ name: String, _ logger: Logger
     ) throws -> ArchiveReference? {
-        // Checking the options asks no server.
+        // `--check-config` makes no requests.
         guard let settings = site, !configuration.checks else { return nil }
         do {
             let collectors = try settings.collectors()

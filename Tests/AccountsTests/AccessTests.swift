@@ -121,7 +121,7 @@ struct `Access by password` {
 
     @Test func `needs a file of accounts`() throws {
         #expect(throws: AccessError.noUserFile(path: scene.users.path)) { try scene.access() }
-        // No key is left of a start that failed.
+        // A failed start leaves no key file.
         #expect(try scene.place.names().isEmpty)
     }
 

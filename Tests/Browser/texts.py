@@ -20,7 +20,7 @@ from checks import Checks
 from chromium import Chromium
 from words import HEAR
 
-# Each runs, or makes an element, where it is taken for HTML.
+# Each becomes an element, or runs, if a page inserts it as HTML.
 HOSTILE = '<img src=x class=hostile onerror="window.hostile=1"><b class=hostile>b</b>"\'&lt;{}'
 # As a tag, which is a part of addresses as well.
 TAG = "<u class=hostile>a&b#?/</u>"

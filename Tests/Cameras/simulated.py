@@ -343,7 +343,7 @@ class Unset(Camera):
 
 
 class Steps(Timed):
-    """Its clock is set back and forth; its stamps go on."""
+    """Its wall clock steps; its RTP timestamps do not."""
     name = "steps"
 
     def fault(self, captured):

@@ -27,7 +27,7 @@ extension EndToEnd {
                         "--log-format", "json",
                     ])
                 try await collector.says("listening on")
-                // The configuration has it by the same name.
+                // The option has the same name in a configuration file.
                 let file = stage.directory.appending(path: "agent.yaml")
                 try Data("log-format: json\n".utf8).write(to: file)
                 let agent = try stage.testAgent(

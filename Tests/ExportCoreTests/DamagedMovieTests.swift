@@ -227,7 +227,7 @@ struct DamagedMovieTests {
         let media = try MediaFiles()
         var bytes = try OddContainerTests.read(try media.make("clip.mp4", OddContainerTests.clip))
         let times = try #require(Self.offsets(of: "stts", in: bytes).first)
-        // Its size.
+        // The box's size field.
         bytes[times - 3] ^= 2
         let path = try OddContainerTests.write(bytes, "damaged.mp4", in: media)
         let imported = try OddContainerTests.import(path, in: media)

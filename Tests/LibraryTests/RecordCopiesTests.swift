@@ -28,7 +28,7 @@ import Testing
         copies.add(1...10, of: spool, term: 1, archive: 0)
         copies.add(6...20, of: spool, term: 2, archive: 1)
         #expect(order(copies, spool) == ["0: 1-5", "1: 6-20"])
-        // It returns: its later records have a still higher term.
+        // Archive 0 gets the source again, under a higher term.
         copies.add(15...30, of: spool, term: 3, archive: 0)
         #expect(order(copies, spool) == ["0: 1-5", "1: 6-14", "0: 15-30"])
     }

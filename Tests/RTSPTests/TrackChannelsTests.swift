@@ -30,8 +30,7 @@ import Testing
         return camera
     }
 
-    /// One channel for both tracks, the RTP channel of one as the RTCP channel of the other, and the same answer of a camera that uses
-    /// the requested channels.
+    /// Answers that assign a channel twice, and the same answer of a camera that uses the requested channels.
     @Test(
         arguments: [
             (["0-1", "0-1"], [0, 0], [1, 1]), (["0-1", "1-2"], [0, 1], [1, 2]),

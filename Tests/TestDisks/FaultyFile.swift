@@ -13,7 +13,7 @@ struct FaultyFile {
     /// As every process sees it.
     private(set) var cached: [UInt8]
     private var synced: [UInt8]
-    /// Since it was synchronised.
+    /// Changes since the last synchronisation.
     private var changes: [Change] = []
 
     init(_ bytes: [UInt8]) {

@@ -41,7 +41,7 @@ import Testing
     ) throws {
         let (scene, segments) = try scene()
         let segment = try #require(segments.first)
-        // Once: it is back when the work is looked at again.
+        // The right is missing at one check, and present at the next.
         let isLost = Mutex(true)
         scene.mayRemove.withLock {
             $0 = { step in

@@ -144,7 +144,7 @@ extension SignedLink {
             key.isValid(bytes, of: Array(link.signedText.utf8), for: .link)
         else { return .invalid }
         guard now < expires else { return .expired }
-        // Made while the clock was wrong.
+        // The expiry is beyond the maximum lifetime: the clock was wrong when the link was made.
         guard expires - now <= maximumLifeSeconds + clockToleranceSeconds else { return .invalid }
         return .valid(link)
     }

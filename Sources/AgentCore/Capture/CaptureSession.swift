@@ -7,7 +7,7 @@ import Threads
 /// Captures one source: from settings to encoded samples with times in a ``CaptureSink``.
 ///
 /// All tracks start at the same time T0, a whole number of nanoseconds of the clock. Each device has a pipeline with its own thread.
-/// Pipelines can be exchanged during the capture (``CaptureChanges``).
+/// Pipelines can be exchanged during the capture (``apply(_:)``).
 package final class CaptureSession: Sendable {
     /// A pipeline and its thread.
     struct Running: Sendable {

@@ -145,7 +145,7 @@ final class CommandQueue: Sendable {
         status.moved = uplink.moved ?? ""
         status.held = uplink.held
         status.keptBytes = UInt64(clamping: uplink.keptBytes)
-        // The connection counts the capture's losses, too, once they are sent.
+        // The uplink's count includes the capture's losses after they are sent.
         status.lostSamples = max(status.lostSamples, uplink.lostSamples)
         status.software = software
         return status

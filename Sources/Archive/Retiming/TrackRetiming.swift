@@ -92,7 +92,7 @@ struct TrackRetiming: Sendable {
         if isFirstPresented {
             let earliest = Self.earliest(
                 originTicks: originTicks, compositionOffset: compositionOffset)
-            // The first sample is recorded at its actual time; this would have been the mapping's.
+            // The recorded time was moved to the file's beginning; the mapping would have given this one.
             if last == nil, place == earliest { undisplaced = min(place, target) }
             place = max(place, earliest)
             displacementTicks = place &- undisplaced

@@ -95,7 +95,7 @@ final class KeyAuthenticator: Sendable {
         NamedThread.start("key files") { [self] in followFiles(watching) }
         thread.start(purpose == .writing ? "authenticator" : "feed keys") { [self] in
             run(in: context)
-            // No connection is admitted without this thread, whatever ended it.
+            // Without this thread, no connection is admitted.
             if !isClosing.load(ordering: .acquiring) { shut("its thread has ended") }
             changed()
         }

@@ -292,8 +292,7 @@ extension CollectorEnvironment {
             clocks: clocks, peersFound: peersFound)
     }
 
-    /// The lease on removing from the object store, where other collectors may use the same one: any that has the
-    /// catalog's address.
+    /// The lease for removals from the object store: collectors that share the catalog may also share the store.
     fileprivate func makeRetentionLease() -> LeaseKeeper? {
         guard let server = settings.catalog.server, let store = settings.store else { return nil }
         let endpoint = settings.storeEndpoint.map { " at \($0)" } ?? ""

@@ -126,7 +126,8 @@ struct SessionRecorder: Sendable {
     private var lateGoodbyes: [String: LateGoodbye] = [:]
 
     private struct LateGoodbye {
-        /// On the collector's monotonic clock; later while its records are not durable, because the agent waits for that.
+        /// Earliest end of the session on the monotonic clock; extended while the source's records are not durable, up to
+        /// ``latestNanoseconds``.
         var waitNanoseconds: Int64
         let latestNanoseconds: Int64
 

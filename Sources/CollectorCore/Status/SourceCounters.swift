@@ -5,7 +5,7 @@ import Wire
 /// Counters of each source since the collector was started, across sessions, for monitoring. A value that is updated with events;
 /// counters only grow.
 struct SourceCounters: Sendable {
-    /// Each has some forty lines of metrics. A collector with more sources reports how many it omits.
+    /// Each has about 55 lines of metrics. A collector with more sources reports how many it omits.
     static let maximumSources = 2_048
     /// A disconnected source remains visible for this long.
     static let forgottenAfterNanoseconds: Int64 = 3_600_000_000_000

@@ -4,9 +4,9 @@ import Media
 ///
 /// The first units are held for a moment: cameras start with a cached group of pictures, and the least delay is known only after it.
 /// Units from before ``notBeforeNanoseconds``, which later ones may reference, get times shortly after it. The held units also
-/// show whether pictures are reordered. Units are held again while it is not known why they come late (``ArrivalClock``): if their
-/// timestamps stood still, all of them get their times from then on. Decoding times are the presentation times in ascending order, shifted by the reorder depth
-/// (ISO/IEC 14496-10 §C.4.5.2).
+/// show whether pictures are reordered. Late units are held again until ``ArrivalClock`` has found the cause; if timestamps stood
+/// still, times follow the arrivals from then on. Decoding times are the presentation times in ascending order, shifted by the
+/// reorder depth (ISO/IEC 14496-10 §C.4.5.2).
 package struct UnitTimes: Sendable {
     /// A unit with its times, nanoseconds of the receiver's clock.
     package struct Timed: Hashable, Sendable {

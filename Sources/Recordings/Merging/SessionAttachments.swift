@@ -111,7 +111,7 @@ struct SessionAttachments: Sendable {
 }
 
 extension SessionAttachments {
-    /// A bucket has limits of its own.
+    /// Longer than the bucket's own timeouts.
     private static let bucketPatienceNanoseconds: Int64 = 60_000_000_000
 
     /// Reads the attachments of an archive's sessions. Sessions with unreadable descriptions are omitted.

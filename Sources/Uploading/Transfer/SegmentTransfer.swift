@@ -163,7 +163,7 @@ struct SegmentTransfer: Sendable {
             : .completing(upload: upload, condition)
     }
 
-    /// A part is in the store before one in front of it is.
+    /// A later part was stored before an earlier one.
     mutating func sentAhead(_ sent: PartSending.Sent) { keep(sent) }
 
     private mutating func keep(_ sent: PartSending.Sent) {

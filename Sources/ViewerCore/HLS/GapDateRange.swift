@@ -6,7 +6,7 @@ import Recordings
 /// A gap of the ledger, or several that are near each other, as `EXT-X-DATERANGE` (draft-pantos-hls-rfc8216bis §4.4.5.1).
 struct GapDateRange: Hashable, Sendable {
     static let className = "org.tributary.gap"
-    /// Nearer gaps are joined first.
+    /// First distance below which gaps are joined; doubled until the list fits.
     private static let nearestNanoseconds: Int64 = 50_000_000
     /// Maximum length of a cause, which is a few words.
     private static let maximumCauseBytes = 64

@@ -186,7 +186,7 @@ import Wire
             .appending(path: "tributary-group-\(UUID().uuidString)")
     }
 
-    /// Until the agent of a changed source had ended its linger, nothing was captured, and its Goodbye ended the source.
+    /// A changed source captures at once, and the old agent sends no Goodbye.
     @Test func `a restart neither waits for an absent collector nor ends the source`() throws {
         let directory = spoolDirectory()
         defer { try? FileManager.default.removeItem(at: directory) }

@@ -167,7 +167,7 @@ private struct MirroredAgent {
         }
     }
 
-    /// A collector has forgotten a source that is complete there.
+    /// Has a collector answer `unknownConnection` to a source that is complete there.
     mutating func forget(at endpoint: String) {
         let refusal = WireMessage.refusal(
             Refusal(reason: .unknownConnection, text: "send Hello first")

@@ -8,7 +8,7 @@ struct CameraTimeline {
     enum Verdict: Hashable {
         /// It is recorded with that time.
         case recorded(atNanoseconds: Int64)
-        /// It is from before the start, or exceeds the requested rate.
+        /// Captured before the start, or above the requested rate.
         case leftOut
         /// Its content is damaged.
         case damaged
