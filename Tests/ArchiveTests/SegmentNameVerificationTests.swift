@@ -68,7 +68,7 @@ import Testing
         #expect(found.map(\.path) == [archive.layout.source("s", "door")])
     }
 
-    @Test func `a moved zero is damage`() throws {
+    @Test func `a description with another zero is damage`() throws {
         try describe {
             let zero = $0.zeroTime.advanced(by: 7_000_000_000)
             $0.zero = zero.description

@@ -102,7 +102,7 @@ private let second: Int64 = 1_000_000_000
     }()
 
     @Test(arguments: 1...seeds)
-    func `no two processes hold it at once, even if the database loses rows`(
+    func `a lease has one holder at a time, even if the database loses rows`(
         seed: UInt64
     ) throws {
         var scene = LeaseSimulation(seed: seed)

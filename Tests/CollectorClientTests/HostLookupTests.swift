@@ -41,7 +41,7 @@ import Testing
             addresses.endpoints(of: "tcp://name:1") == ["tcp://10.0.0.1:1", "tcp://10.0.0.2:1"])
     }
 
-    @Test func `each IPv6 address of a name that has no other ones is a collector`() {
+    @Test func `without IPv4 addresses, each IPv6 address is a collector`() {
         var addresses = HostAddresses()
         addresses.add(ipv4: 0x7F00_0001)
         addresses.add(ipv6: [UInt8](repeating: 0, count: 15) + [1])

@@ -23,7 +23,7 @@ import Wire
             flaw([0, 0, 0, 2, 0x65, 1, 0, 0, 0, 1, 0x41, 0, 0, 0, 1, 9], sizes: [11, 5]) == nil)
     }
 
-    @Test func `a NAL unit past its sample is named by its record`() {
+    @Test func `a NAL unit beyond its sample is reported with its record`() {
         #expect(
             flaw([0, 0, 0, 1, 9, 0, 0, 0, 9, 1], sizes: [5, 5])?.hasPrefix("record 6") == true)
         #expect(flaw([0, 0, 0, 0], sizes: [4]) != nil)

@@ -83,7 +83,7 @@ import Testing
         #expect(abs(try #require(report.pairs.first).driftPPM - 50) < 0.01)
     }
 
-    @Test func `sources of unknown clocks are not compared, and a limit then refuses`() {
+    @Test func `sources of unknown clocks are not compared, and fail a limit`() {
         let sources = [source("a", start: 0), source("b", start: 400 * Self.second)]
         let open = SyncMeasurement.measure(sources)
         #expect(open.pairs.isEmpty && open.isAccepted)
