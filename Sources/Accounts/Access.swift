@@ -456,8 +456,8 @@ package final class Access: Sendable {
 
     // MARK: The file of accounts
 
-    /// Reads the accounts again when that is due. The read has a thread of its own, because the file's disk may not respond: requests
-    /// use the previous accounts then.
+    /// Reads the accounts again when that is due. The read has a thread of its own, because the file's disk may not respond:
+    /// requests use the previous accounts then.
     private func refresh(_ accounts: AccountFiles, _ now: AccessTime) {
         let time = now.monotonicNanoseconds
         let (isDue, mark) = state.withLock { state -> (Bool, SmallFile.Mark?) in

@@ -74,8 +74,8 @@ struct KeepingOptions: ParsableArguments {
         spool == "none" ? nil : spool ?? usualDirectory()
     }
 
-    /// The state directory: of systemd (systemd.exec(5), `StateDirectory=`), otherwise according to the Filesystem Hierarchy Standard
-    /// for root, and to the XDG Base Directory Specification for other users.
+    /// The state directory: of systemd (systemd.exec(5), `StateDirectory=`), otherwise according to the Filesystem Hierarchy
+    /// Standard for root, and to the XDG Base Directory Specification for other users.
     private static func usualDirectory() -> String? {
         func variable(_ name: String) -> String? {
             guard let value = getenv(name).map({ String(cString: $0) }), value.hasPrefix("/") else {

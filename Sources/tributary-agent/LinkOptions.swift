@@ -36,8 +36,8 @@ struct LinkOptions: ParsableArguments {
             """, valueName: "path"))
     var controlSocket: String?
 
-    /// The endpoints with commas between them; a single one whose name has several addresses is one for each of them. A name that is not
-    /// resolved in this time is resolved later by the uplink.
+    /// The endpoints with commas between them; a single one whose name has several addresses is one for each of them. A name
+    /// that is not resolved in this time is resolved later by the uplink.
     var collectors: String {
         let endpoints = UplinkSettings.collectors(collector)
         guard let only = endpoints.first, endpoints.count == 1 else { return collector }

@@ -2,8 +2,9 @@ import Hashing
 
 /// Identifies the account that made a link by 16 bytes that do not reveal it.
 ///
-/// They are a keyed hash of the account's line, like the fingerprint in a ``LogInSession``: whatever ends the account's log-ins ends
-/// its links. Changing a leaked password revokes links made with it, and a later account of the same name does not restore any.
+/// They are a keyed hash of the account's line, like the fingerprint in a ``LogInSession``: whatever ends the account's
+/// log-ins ends its links. Changing a leaked password revokes links made with it, and a later account of the same name does
+/// not restore any.
 package struct LinkMaker: Hashable, Sendable {
     private static let byteCount = 16
 

@@ -20,8 +20,8 @@ package struct RevokedSessions: Sendable {
 
     /// Revokes a log-in, with all its renewed cookies.
     ///
-    /// If there are too many entries, all log-ins of the account with most of them are revoked: no account can restore or end another
-    /// account's log-ins.
+    /// If there are too many entries, all log-ins of the account with most of them are revoked: no account can restore or
+    /// end another account's log-ins.
     /// - Parameter now: seconds since 1970.
     package mutating func revoke(_ session: LogInSession, now: Int64) {
         if entries.count >= capacity { forgetExpired(now: now) }

@@ -40,8 +40,8 @@ package struct AccountIndex: Sendable {
         }
     }
 
-    /// The cost of verifying a password for a name without an account: that of one of the accounts, always the same for a name, so
-    /// that the time does not reveal which names have accounts.
+    /// The cost of verifying a password for a name without an account: that of one of the accounts, always the same for a
+    /// name, so that the time does not reveal which names have accounts.
     package func decoyCost(
         _ name: String, key: AccessKey, otherwise cost: PasswordHash.Cost
     ) -> PasswordHash.Cost {

@@ -1,8 +1,8 @@
 /// Token buckets by key: a burst of attempts, and one more after each interval.
 ///
-/// A bucket is stored as the time at which it is full; full buckets are not stored. If the table is full, the eighth of the buckets
-/// that is nearest to being full is removed. To have an empty bucket removed, an attacker would have to empty seven eighths of the
-/// others, which costs thousands of attempts for each attempt gained.
+/// A bucket is stored as the time at which it is full; full buckets are not stored. If the table is full, the eighth of the
+/// buckets that is nearest to being full is removed. To have an empty bucket removed, an attacker would have to empty seven
+/// eighths of the others, which costs thousands of attempts for each attempt gained.
 package struct BucketTable<Key: Hashable & Sendable>: Sendable {
     private let burst: Int64
     private let intervalNanoseconds: Int64

@@ -1,12 +1,12 @@
-/// Limits password guessing by counting failed log-ins per address, per address and name, and per name. A value; the caller passes
-/// the time.
+/// Limits password guessing by counting failed log-ins per address, per address and name, and per name. A value; the caller
+/// passes the time.
 ///
 /// The first two limits refuse, because addresses cannot be chosen freely. Names can: failures from elsewhere must not lock an
-/// account's owner out. A name with many failures is verified slowly (``SlowLanes``), and never refused; networks from which it has
-/// been logged in to are not slowed.
+/// account's owner out. A name with many failures is verified slowly (``SlowLanes``), and never refused; networks from which
+/// it has been logged in to are not slowed.
 ///
-/// An attempt takes its tokens before the password is verified, so that parallel attempts gain nothing. A successful log-in gets only
-/// its own tokens back: the owner of one account cannot guess another one's password without limit.
+/// An attempt takes its tokens before the password is verified, so that parallel attempts gain nothing. A successful log-in
+/// gets only its own tokens back: the owner of one account cannot guess another one's password without limit.
 package struct LogInLimiter: Sendable {
     /// An attempt in progress, with its tokens.
     package struct Attempt: Hashable, Sendable {

@@ -1,7 +1,7 @@
 /// Decides under which host names the viewer answers.
 ///
-/// The owner of a foreign page can make its name resolve to this machine (DNS rebinding). To the browser, the page's requests to the
-/// viewer are then same-origin; the `Host` header still has the foreign name.
+/// The owner of a foreign page can make its name resolve to this machine (DNS rebinding). To the browser, the page's
+/// requests to the viewer are then same-origin; the `Host` header still has the foreign name.
 package struct HostCheck: Hashable, Sendable {
     private static let thisMachine = ["localhost", "127.0.0.1", "::1"]
     /// Listen addresses that mean all addresses of the machine.

@@ -1,5 +1,5 @@
-/// Keeps the log lines that one source causes within a budget: a burst, then one line per interval with the number of those left out.
-/// The ledger has every gap. A value without a clock.
+/// Keeps the log lines that one source causes within a budget: a burst, then one line per interval with the number of those
+/// left out. The ledger has every gap. A value without a clock.
 struct CaptureLogBudget: Hashable, Sendable {
     /// Lines of a source that starts, loses its device and finds it again a few times.
     static let burst: Int64 = 20

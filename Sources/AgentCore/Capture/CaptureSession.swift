@@ -6,8 +6,8 @@ import Threads
 
 /// Captures one source: from settings to encoded samples with times in a ``CaptureSink``.
 ///
-/// All tracks start at the same time T0, a whole number of nanoseconds of the clock. Each device has a pipeline with its own thread.
-/// Pipelines can be exchanged during the capture (``apply(_:)``).
+/// All tracks start at the same time T0, a whole number of nanoseconds of the clock. Each device has a pipeline with its own
+/// thread. Pipelines can be exchanged during the capture (``apply(_:)``).
 package final class CaptureSession: Sendable {
     /// A pipeline and its thread.
     struct Running: Sendable {
@@ -94,8 +94,8 @@ package final class CaptureSession: Sendable {
         return try plan.open(opening)
     }
 
-    /// Requests the end of the capture: encoders are flushed, then the sink is notified. Returns at once, and may be called from the
-    /// sink.
+    /// Requests the end of the capture: encoders are flushed, then the sink is notified. Returns at once, and may be called
+    /// from the sink.
     package func stop() {
         hub.stop()
         guard state.withLock({ $0.hasStarted && $0.isPaused }) else { return }

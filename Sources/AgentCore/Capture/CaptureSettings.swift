@@ -22,8 +22,8 @@ package enum EncoderChoice: Hashable, Sendable {
     }
 }
 
-/// Named picture sizes, smallest first. `low`, `medium` and `high` are also session presets of AVFoundation, whose sizes depend on
-/// the device.
+/// Named picture sizes, smallest first. `low`, `medium` and `high` are also session presets of AVFoundation, whose sizes
+/// depend on the device.
 package enum SizePreset: String, CaseIterable, Hashable, Sendable {
     case low, medium, high
     case fullHD = "1080p"

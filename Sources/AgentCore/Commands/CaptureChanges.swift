@@ -15,8 +15,9 @@ enum ChangeError: Error, Hashable {
 /// Changes a running capture in one transaction: a change is applied completely or not at all.
 ///
 /// Steps that can fail come first: settings are validated, new sources and encoders are opened while the old ones run, encoder
-/// rates are changed, and controls are set. On failure, these changes are reverted. Then pipelines are exchanged, which cannot fail,
-/// unless an old and a new pipeline need the same device: it is opened in between, and if that fails, the old pipeline is reopened.
+/// rates are changed, and controls are set. On failure, these changes are reverted. Then pipelines are exchanged, which
+/// cannot fail, unless an old and a new pipeline need the same device: it is opened in between, and if that fails, the old
+/// pipeline is reopened.
 ///
 /// Calls must not overlap.
 extension CaptureSession {

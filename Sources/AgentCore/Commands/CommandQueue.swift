@@ -5,8 +5,8 @@ import Synchronization
 import Threads
 import Wire
 
-/// Executes commands to a running agent in order, on a separate thread: opening a camera takes time, for which neither the connection
-/// nor the capture may wait.
+/// Executes commands to a running agent in order, on a separate thread: opening a camera takes time, for which neither the
+/// connection nor the capture may wait.
 final class CommandQueue: Sendable {
     /// Gets the answer, and a snapshot's JPEG with it.
     typealias Answer = @Sendable (CommandReply, [UInt8]) -> Void

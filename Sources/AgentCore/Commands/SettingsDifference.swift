@@ -3,7 +3,8 @@ package import Wire
 
 // Differences between the settings of a running capture and those of a configuration.
 extension CaptureSettings {
-    /// The change of a running capture with these settings after which it has the settings `new`, as far as a capture can be changed.
+    /// The change of a running capture with these settings after which it has the settings `new`, as far as a capture can be
+    /// changed.
     package func change(to new: CaptureSettings) -> CaptureChange {
         var change = CaptureChange()
         if video != new.video { change.video = new.video.argument }

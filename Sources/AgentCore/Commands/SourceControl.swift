@@ -10,8 +10,8 @@ final class SourceControl: Sendable {
     let path: String
     private let server: ControlServer
 
-    /// Opens the socket. It is created with a changed umask(2), which is process-wide: no other thread may create files during the
-    /// call.
+    /// Opens the socket. It is created with a changed umask(2), which is process-wide: no other thread may create files
+    /// during the call.
     /// - Returns: nil, with a log line, on failure: recording does not depend on it.
     init?(at path: String, source: String, logger: Logger, handler: @escaping Handler) {
         self.path = path

@@ -3,7 +3,8 @@ import Encoding
 import Glibc
 import Media
 
-/// Checks whether a box can run a capture: opens the same sources, encoders and connections one after the other, and records nothing.
+/// Checks whether a box can run a capture: opens the same sources, encoders and connections one after the other, and records
+/// nothing.
 package struct Doctor: Sendable {
     private let capture: CaptureSettings
     private let uplink: UplinkSettings

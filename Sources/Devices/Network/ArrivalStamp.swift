@@ -2,8 +2,8 @@ import Media
 
 /// Converts the kernel's stamp of an arrival, which is of the clock of UTC, to the monotonic clock.
 ///
-/// Both clocks are read one after the other, and the thread may be interrupted in between. The monotonic clock is read last, so an
-/// interruption makes the arrival later, never earlier than it was: an arrival is an upper bound of the capture.
+/// Both clocks are read one after the other, and the thread may be interrupted in between. The monotonic clock is read last,
+/// so an interruption makes the arrival later, never earlier than it was: an arrival is an upper bound of the capture.
 enum ArrivalStamp {
     /// Readings of the monotonic clock, that of UTC, and the monotonic clock again, nanoseconds.
     struct Reading {

@@ -5,8 +5,8 @@ package struct CameraTrust: Hashable, Sendable {
     /// SHA-256 fingerprints of the accepted certificates, whose signatures are not checked. Empty: the certificate is checked by
     /// name and authority.
     package var authorities: String?
-    /// SHA-256 of the certificates that a camera may have, whose signatures are then not checked; empty: a certificate is checked by
-    /// name and authority.
+    /// SHA-256 of the certificates that a camera may have, whose signatures are then not checked; empty: a certificate is
+    /// checked by name and authority.
     package var fingerprints: Set<CertificateFingerprint>
 
     package init(authorities: String? = nil, fingerprints: Set<CertificateFingerprint> = []) {

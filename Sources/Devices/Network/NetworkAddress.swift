@@ -15,7 +15,8 @@ struct NetworkAddress: Sendable {
     private static let mostAddresses = 4
 
     /// Resolves a host name. `isWanted` is called ten times a second during the wait.
-    /// - Returns: its addresses, not empty, in the order in which they are to be tried (RFC 6724); nil if `isWanted` became false.
+    /// - Returns: its addresses, not empty, in the order in which they are to be tried (RFC 6724); nil if `isWanted` became
+    ///   false.
     /// - Throws: the reason why it has no address.
     static func find(
         _ host: String, port: UInt16, while isWanted: () -> Bool

@@ -26,8 +26,8 @@ struct NetworkSocket: ~Copyable {
     /// Time limit for an address, if another one is left: a host may have an address that it does not answer, such as IPv6 ones.
     private static let firstAddressNanoseconds: Int64 = 2_000_000_000
 
-    /// Connects to the first of a host's addresses that accepts the connection. `isWanted` is called ten times a second during the
-    /// wait.
+    /// Connects to the first of a host's addresses that accepts the connection. `isWanted` is called ten times a second
+    /// during the wait.
     /// - Parameter limit: for the last address.
     /// - Returns: nil if `isWanted` became false.
     /// - Throws: the failure of the last address.

@@ -1,8 +1,8 @@
 /// Controls the stretch of a resampler, so that frames stay aligned with the clock.
 ///
-/// The device's measured skew is fed forward. The remaining phase error is corrected slowly, by at most ``largestCorrectionPPB`` in
-/// addition. The stretch changes gradually, so that the pitch has no steps. 500 ppm are 0.9 cent; the threshold of hearing is about
-/// 5 cents.
+/// The device's measured skew is fed forward. The remaining phase error is corrected slowly, by at most
+/// ``largestCorrectionPPB`` in addition. The stretch changes gradually, so that the pitch has no steps. 500 ppm are 0.9
+/// cent; the threshold of hearing is about 5 cents.
 package struct AudioServo: Sendable {
     /// Maximum correction in addition to the measured skew.
     package static let largestCorrectionPPB = 500_000.0

@@ -2,8 +2,8 @@ import Media
 import RTSP
 import XML
 
-/// A search for cameras (OASIS WS-Discovery 1.1 §5, with the namespaces of ONVIF Core Specification §7.3): datagrams to send to the
-/// multicast group, and the answers to them.
+/// A search for cameras (OASIS WS-Discovery 1.1 §5, with the namespaces of ONVIF Core Specification §7.3): datagrams to send
+/// to the multicast group, and the answers to them.
 package struct DeviceProbe: Sendable {
     /// The groups and the port of WS-Discovery (§2.4); the IPv6 group is on a link.
     package static let group = "239.255.255.250"
@@ -20,8 +20,8 @@ package struct DeviceProbe: Sendable {
 
     private static let addressing = "http://schemas.xmlsoap.org/ws/2004/08/addressing"
     private static let discovery = "http://schemas.xmlsoap.org/ws/2005/04/discovery"
-    /// Device types to search for: Profile S cameras, and all ONVIF devices. Each type has its own probe, because a probe with both
-    /// types only finds devices that have both.
+    /// Device types to search for: Profile S cameras, and all ONVIF devices. Each type has its own probe, because a probe
+    /// with both types only finds devices that have both.
     private static let types = [
         ("http://www.onvif.org/ver10/network/wsdl", "NetworkVideoTransmitter"),
         ("http://www.onvif.org/ver10/device/wsdl", "Device"),
@@ -110,8 +110,9 @@ package struct DeviceProbe: Sendable {
         }
     }
 
-    /// The best of its addresses: one at the host that the answer came from, or else with that host, because cameras state addresses of
-    /// other networks; of these one without TLS, because few cameras have a certificate that an authority has signed.
+    /// The best of its addresses: one at the host that the answer came from, or else with that host, because cameras state
+    /// addresses of other networks; of these one without TLS, because few cameras have a certificate that an authority has
+    /// signed.
     private static func service(_ match: XMLElement, at host: String) -> DeviceURL? {
         var found: [DeviceURL] = []
         let texts = (match.text(of: "XAddrs") ?? "").split(whereSeparator: \.isWhitespace)

@@ -2,8 +2,8 @@ import Hashing
 import Media
 import RTSP
 
-/// A login for one message (OASIS "Web Services Security UsernameToken Profile 1.0" §3.1): the password is sent as a digest over it, a
-/// nonce and a time, by which the camera detects repetitions.
+/// A login for one message (OASIS "Web Services Security UsernameToken Profile 1.0" §3.1): the password is sent as a digest
+/// over it, a nonce and a time, by which the camera detects repetitions.
 struct UsernameToken {
     private static let secext =
         "http://docs.oasis-open.org/wss/2004/01/oasis-200401-wss-wssecurity-secext-1.0.xsd"

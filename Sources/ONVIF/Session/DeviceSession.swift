@@ -4,9 +4,10 @@ import XML
 
 /// The conversation with one camera's ONVIF services: clock, description, profiles and their streams.
 ///
-/// A value without sockets and clocks: the caller sends ``next(utcNanoseconds:nonce:)`` and passes the answer, or the reason why there
-/// is none, until no request follows. Requests are sent without a login until the camera requires one; then with HTTP digest if it offers
-/// that, else with WS-UsernameToken. A refused login is tried the other way once, and not again: some cameras lock the account.
+/// A value without sockets and clocks: the caller sends ``next(utcNanoseconds:nonce:)`` and passes the answer, or the reason
+/// why there is none, until no request follows. Requests are sent without a login until the camera requires one; then with
+/// HTTP digest if it offers that, else with WS-UsernameToken. A refused login is tried the other way once, and not again:
+/// some cameras lock the account.
 package struct DeviceSession: Sendable {
     /// Bytes of a nonce.
     package static let nonceBytes = 16

@@ -5,8 +5,8 @@ import Media
 package enum LatePolicy: String, CaseIterable, Hashable, Sendable {
     /// Pictures that are more than half a second late are dropped.
     case drop
-    /// Up to five seconds of pictures are queued: no picture is lost to a short load peak, but the recording is delayed. Pictures of
-    /// cameras are queued in a ``PictureQueue``.
+    /// Up to five seconds of pictures are queued: no picture is lost to a short load peak, but the recording is delayed.
+    /// Pictures of cameras are queued in a ``PictureQueue``.
     case keep
 
     /// Maximum lateness of a picture, nanoseconds. `drop`: longer than a busy box stalls, short enough to be called live. `keep`:

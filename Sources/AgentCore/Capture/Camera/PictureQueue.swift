@@ -3,8 +3,8 @@ import Media
 
 /// A queue of a camera's pictures before the encoder. A value without clock and thread.
 ///
-/// If it is full, the driver's buffers are not emptied, and the driver drops new pictures, which its sequence numbers show. Queued
-/// pictures are never dropped.
+/// If it is full, the driver's buffers are not emptied, and the driver drops new pictures, which its sequence numbers show.
+/// Queued pictures are never dropped.
 struct PictureQueue {
     enum Item {
         case picture(CameraPicture)

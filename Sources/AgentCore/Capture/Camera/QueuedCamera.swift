@@ -4,11 +4,11 @@ import Media
 import Synchronization
 import Threads
 
-/// Reads a camera on a separate thread, so that pictures are queued in memory while the encoder is busy, and not only in the driver's
-/// few buffers: `--late keep`.
+/// Reads a camera on a separate thread, so that pictures are queued in memory while the encoder is busy, and not only in the
+/// driver's few buffers: `--late keep`.
 ///
-/// A picture stays in its driver buffer while the driver has enough others; further queued pictures are copied. Not for cameras that
-/// encode. The camera is closed when this object is released.
+/// A picture stays in its driver buffer while the driver has enough others; further queued pictures are copied. Not for
+/// cameras that encode. The camera is closed when this object is released.
 final class QueuedCamera: CameraInput {
     let choice: CameraChoice
     let layout: CameraPictureLayout

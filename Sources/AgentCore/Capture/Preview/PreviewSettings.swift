@@ -1,7 +1,8 @@
 package import Media
 
 extension CaptureSettings {
-    /// Size of a preview of another camera or the test pattern that is encoded here: a tile of a wall of sixteen on a screen of 2,560 pixels.
+    /// Size of a preview of another camera or the test pattern that is encoded here: a tile of a wall of sixteen on a screen
+    /// of 2,560 pixels.
     package static let previewSize = PictureSize(width: 640, height: 360)
     /// Bits per second of such a preview.
     package static let previewBitrate = 500_000
