@@ -2,7 +2,8 @@ import Archive
 import Media
 import Synchronization
 
-/// Keeps answers of a catalog on a server for two seconds, so that the server's load does not grow with the number of a viewer's readers.
+/// Keeps answers of a catalog on a server for two seconds, so that the server's load does not grow with the number of a
+/// viewer's readers.
 final class CatalogMemory: Sendable {
     /// A query of one archive, with its parameters.
     enum Question: Hashable, Sendable {

@@ -6,8 +6,8 @@ import Glibc
 /// Every call has a timeout: connecting by the address's timeout for each server, a statement by ``Limits/answer``. Names are
 /// resolved by the system's resolver, which has its own timeout. One thread at a time may use it.
 ///
-/// `@unchecked Sendable`: it is passed to one thread at a time (`PostgreSQLPool`), under a lock, as libpq requires (PostgreSQL 15,
-/// §34.20).
+/// `@unchecked Sendable`: it is passed to one thread at a time (`PostgreSQLPool`), under a lock, as libpq requires
+/// (PostgreSQL 15, §34.20).
 package final class PostgreSQLConnection: @unchecked Sendable {
     /// Limits of time and memory.
     package struct Limits: Sendable {
@@ -98,7 +98,8 @@ package final class PostgreSQLConnection: @unchecked Sendable {
     }
 
     /// Runs one statement.
-    /// - Parameter parameters: `$1` and so on, text format; the statement has their types (`$1::bigint`). A zero byte becomes U+FFFD.
+    /// - Parameter parameters: `$1` and so on, text format; the statement has their types (`$1::bigint`). A zero byte
+    ///   becomes U+FFFD.
     @discardableResult
     package func run(
         _ statement: String, _ parameters: [String?] = []

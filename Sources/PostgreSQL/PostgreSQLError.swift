@@ -31,8 +31,8 @@ package enum PostgreSQLError: Error, Hashable, CustomStringConvertible {
         if case .refused(let state, _) = self { state == "42501" } else { false }
     }
 
-    /// Whether the statement itself must change to succeed: an invalid value, a violated constraint. Other errors may pass: a full or
-    /// restarting server, a standby, a missing permission or table.
+    /// Whether the statement itself must change to succeed: an invalid value, a violated constraint. Other errors may pass:
+    /// a full or restarting server, a standby, a missing permission or table.
     package var isForContent: Bool {
         switch self {
         case .refused(let state, _): state.hasPrefix("22") || state.hasPrefix("23")

@@ -3,8 +3,8 @@ import CSQLite
 /// A connection to a database file, through Debian's SQLite. The file is untrusted: time and memory are limited, code in the file
 /// runs with minimal rights, and no extension is loaded.
 ///
-/// The caller checks that the path is a regular file, and that the schema is the expected one before using a table, because views and
-/// triggers are code.
+/// The caller checks that the path is a regular file, and that the schema is the expected one before using a table, because
+/// views and triggers are code.
 ///
 /// One thread at a time may use it. `@unchecked Sendable`: callers that share it use a lock, as SQLite requires without its own
 /// mutexes (`SQLITE_OPEN_NOMUTEX`, "Using SQLite In Multi-Threaded Applications").

@@ -1,6 +1,7 @@
 /// Limits on the cost of queries of an untrusted database.
 package struct SQLiteLimits: Sendable {
-    /// From a statement's first step to its last. Waiting for locks and reading the write-ahead log for the first time are not included.
+    /// From a statement's first step to its last. Waiting for locks and reading the write-ahead log for the first time are
+    /// not included.
     package var statement: Duration
     /// Memory for sorting and intermediate results. They are never written to a file.
     package var temporaryBytes: Int

@@ -1,6 +1,7 @@
 import CSQLite
 
-/// The current row of a statement. The file is untrusted, so each access is checked: SQLite does not enforce declared column types.
+/// The current row of a statement. The file is untrusted, so each access is checked: SQLite does not enforce declared column
+/// types.
 package struct SQLiteRow: ~Copyable {
     private let statement: OpaquePointer
     private let columns: Int32

@@ -1,7 +1,7 @@
 import Media
 
-/// The difference of two clocks over time, when all exchanges between them are known: those in which the first one asks, and those
-/// in which the second one asks. A reader of two collectors' archives computes with it.
+/// The difference of two clocks over time, when all exchanges between them are known: those in which the first one asks, and
+/// those in which the second one asks. A reader of two collectors' archives computes with it.
 ///
 /// Each direction alone gives a range that contains the difference at every moment, for any delays
 /// (``RetroTimeline``). Both ranges contain it, so their intersection does.

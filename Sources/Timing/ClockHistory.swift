@@ -117,8 +117,8 @@ package struct ClockHistory: Sendable {
     /// Whether the clock jumped.
     package var hasJumps: Bool { stretches.count > 1 }
 
-    /// The epoch's clock measured against a third one, by way of the collector's: every limit of the offset is moved by the offset
-    /// between those two at that moment, and widened by its error.
+    /// The epoch's clock measured against a third one, by way of the collector's: every limit of the offset is moved by the
+    /// offset between those two at that moment, and widened by its error.
     ///
     /// - Parameters:
     ///   - limit: greatest error of an offset that is used.

@@ -60,8 +60,8 @@ struct FeasibleLines: Sendable {
         swap(&corners, &spare)
     }
 
-    /// The polygon's centre of mass: the line with the least mean squared error if all lines in it are equally likely. Nil if it is
-    /// empty.
+    /// The polygon's centre of mass: the line with the least mean squared error if all lines in it are equally likely. Nil
+    /// if it is empty.
     var centre: Line? {
         guard let first = corners.first else { return nil }
         var area = 0.0

@@ -343,8 +343,8 @@ package enum FileSystem {
         }
     }
 
-    /// Writes over a small file's beginning, or creates it, without making it durable. Errors are not reported: for files that can
-    /// be missing or damaged.
+    /// Writes over a small file's beginning, or creates it, without making it durable. Errors are not reported: for files
+    /// that can be missing or damaged.
     static func overwrite(_ path: String, with bytes: [UInt8], on disk: any Disk) {
         let descriptor = disk.open(path, flags: O_CREAT | O_WRONLY | O_CLOEXEC, mode: 0o644)
         guard descriptor >= 0 else { return }

@@ -35,8 +35,8 @@ package enum NamedPath {
         return stat(path, &status) == 0 ? status : nil
     }
 
-    /// Equal for paths of the same file or directory, however they are spelled: the device and the inode. For a path that does not
-    /// exist, the absolute path of its existing part and the rest.
+    /// Equal for paths of the same file or directory, however they are spelled: the device and the inode. For a path that
+    /// does not exist, the absolute path of its existing part and the rest.
     package static func identity(_ path: String) -> String {
         if let status = status(path) { return "\(status.st_dev):\(status.st_ino)" }
         var existing = path

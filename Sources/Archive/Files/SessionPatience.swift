@@ -4,8 +4,8 @@ import Media
 import Synchronization
 import Threads
 
-/// Reads an archive's sessions in turn, and omits those whose files do not respond: calls to a network file system without its server
-/// block forever, and cannot be cancelled.
+/// Reads an archive's sessions in turn, and omits those whose files do not respond: calls to a network file system without
+/// its server block forever, and cannot be cancelled.
 ///
 /// A thread stays blocked on each such session; while it does, the session counts as unresponsive. Any thread may call.
 package final class SessionPatience: Sendable {

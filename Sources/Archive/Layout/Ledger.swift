@@ -20,8 +20,8 @@ package struct LedgerEntry: Codable, Hashable, Sendable {
         case earlier
         /// Stamps that could not be kept.
         case time
-        /// The capture times that a network camera states for a track's samples from `startNanoseconds` on, compared with the recorded
-        /// ones: `offsetNanoseconds` is the median of stated less recorded times.
+        /// The capture times that a network camera states for a track's samples from `startNanoseconds` on, compared with
+        /// the recorded ones: `offsetNanoseconds` is the median of stated less recorded times.
         case stated
         /// Records that another collector acknowledged and that their agent has forgotten: they are in that collector's archive.
         /// Neither recorded here nor missing; `collector` names it.
@@ -77,8 +77,8 @@ package struct LedgerEntry: Codable, Hashable, Sendable {
     package var samples: UInt64?
     /// The clock's epoch, hexadecimal.
     package var epoch: String?
-    /// In a session's ``ArchiveLayout/clocksName``: the other collector's clock, hexadecimal; `epoch` is then this collector's clock,
-    /// which asked.
+    /// In a session's ``ArchiveLayout/clocksName``: the other collector's clock, hexadecimal; `epoch` is then this
+    /// collector's clock, which asked.
     package var peerEpoch: String?
     /// The moment of the clock of `epoch` at which `offsetNanoseconds` applies.
     package var agentNanoseconds: Int64?
@@ -112,8 +112,8 @@ package struct LedgerEntry: Codable, Hashable, Sendable {
     /// lines report as durable (`after`) were on the disk of another collector, which is lost.
     package static let takenOver = "taken-over"
 
-    /// The `cause` of a gap of records that another collector held, and that were declared lost: they are in none of the archives that
-    /// are left. `collector` names it.
+    /// The `cause` of a gap of records that another collector held, and that were declared lost: they are in none of the
+    /// archives that are left. `collector` names it.
     package static let collectorLost = "collector-lost"
 
     /// Whether it is about records of a collector that were declared lost.

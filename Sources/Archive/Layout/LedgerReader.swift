@@ -1,7 +1,7 @@
 import Glibc
 
-/// Reads a ledger from its beginning in blocks. Lines over the length limit are discarded, and lines after ``Ledger/maximumLines``
-/// are not read, because the file is untrusted.
+/// Reads a ledger from its beginning in blocks. Lines over the length limit are discarded, and lines after
+/// ``Ledger/maximumLines`` are not read, because the file is untrusted.
 struct LedgerReader {
     private static let feed = UInt8(ascii: "\n")
 

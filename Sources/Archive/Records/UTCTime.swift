@@ -46,8 +46,8 @@ package struct UTCTime: Hashable, Comparable, Sendable, CustomStringConvertible 
         nanoseconds = seconds * 1_000_000_000
     }
 
-    /// Parses a session's name: its zero, optionally followed by the name of its collector and a number, which distinguish sessions
-    /// with the same zero.
+    /// Parses a session's name: its zero, optionally followed by the name of its collector and a number, which distinguish
+    /// sessions with the same zero.
     package init?(sessionName: String) {
         let rest = sessionName.dropFirst(24)
         guard rest.isEmpty || rest.first == "-" && rest.count > 1 else { return nil }

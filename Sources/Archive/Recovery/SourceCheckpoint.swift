@@ -2,12 +2,12 @@ import Media
 
 /// `<source>/checkpoint`: summaries of a source's newest files, so that a restarted collector reads only data written since.
 ///
-/// Written after the `fdatasync` of the described data, and never synchronised itself: it may be missing, old or torn after a power
-/// cut. An old one is valid, because the durable part of a file only grows. A torn one is detected by its digest, and one of another
-/// file by the digest of a `moof`; then the files are read completely.
+/// Written after the `fdatasync` of the described data, and never synchronised itself: it may be missing, old or torn after
+/// a power cut. An old one is valid, because the durable part of a file only grows. A torn one is detected by its digest,
+/// and one of another file by the digest of a `moof`; then the files are read completely.
 ///
-/// Layout: `TRIBCKP1`, u32 size of the content, the content, SHA-256 of the content; what follows is of an earlier, longer one. The
-/// content: u8 files, the oldest first, each: u8 size of the name, the name, ``SegmentSummary``.
+/// Layout: `TRIBCKP1`, u32 size of the content, the content, SHA-256 of the content; what follows is of an earlier, longer
+/// one. The content: u8 files, the oldest first, each: u8 size of the name, the name, ``SegmentSummary``.
 package struct SourceCheckpoint: Hashable, Sendable {
     /// Maximum number of files: those that recovery reads, and those that are open.
     static let maximumFiles = 6

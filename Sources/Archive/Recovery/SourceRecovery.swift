@@ -92,8 +92,8 @@ package struct SourceRecovery {
         return source
     }
 
-    /// Whether summaries suffice. An agent may send records after its watermark again, for which the times of adjacent records are
-    /// needed.
+    /// Whether summaries suffice. An agent may send records after its watermark again, for which the times of adjacent
+    /// records are needed.
     private var isSummarisedDurable: Bool {
         surveys.compactMap(\.summarised).flatMap(\.parts).allSatisfy { part in
             let known = spools.first { $0.spool == part.spool }?.sequences.watermark ?? 0

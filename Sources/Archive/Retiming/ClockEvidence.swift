@@ -59,8 +59,8 @@ struct RecordedRun {
     }
 }
 
-/// A file's first picture, presented at the file's beginning and stamped slightly before it (``Segmenter``). Its decoding time was
-/// not moved.
+/// A file's first picture, presented at the file's beginning and stamped slightly before it (``Segmenter``). Its decoding
+/// time was not moved.
 struct MovedPicture {
     /// How far its presentation was moved.
     var ticks: Int64
@@ -131,8 +131,8 @@ struct ClockEvidence {
             }
         }
 
-        /// Whether the first sample of a run was written at the time of its stamp: to within half a tick for pictures, and two more
-        /// ticks for audio that is placed end to end.
+        /// Whether the first sample of a run was written at the time of its stamp: to within half a tick for pictures, and
+        /// two more ticks for audio that is placed end to end.
         func isAsStamped(_ run: RecordedRun, _ kind: TrackKind, originNanoseconds: Int64) -> Bool {
             guard let clock = run.clock else { return true }
             let stamped =

@@ -2,8 +2,8 @@ import Media
 import Timing
 
 /// A clock that was measured against two clocks of one collector, for example before and after its restart. Each step has the
-/// measured clock's offsets from session time and from the second clock, at an instant between the two measurements. Together they
-/// give the session's zero on the second clock.
+/// measured clock's offsets from session time and from the second clock, at an instant between the two measurements.
+/// Together they give the session's zero on the second clock.
 struct ClockSteps {
     struct Step {
         /// Moment of the measured clock, nanoseconds.

@@ -7,7 +7,8 @@ struct MappingBuilder {
     /// Knots are omitted if a straight line is this close; the bound includes this error, and the deviation within a
     /// run.
     static let toleranceNanoseconds: Int64 = 1_000
-    /// The same where times follow a camera's timestamps: recorded times, from which shifts are counted, are rounded to ticks, one by one.
+    /// The same where times follow a camera's timestamps: recorded times, from which shifts are counted, are rounded to
+    /// ticks, one by one.
     private static func cameraTolerance(_ timescale: Timescale) -> Int64 {
         toleranceNanoseconds + 1_000_000_000 / Int64(timescale.ticksPerSecond)
     }

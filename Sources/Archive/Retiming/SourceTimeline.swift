@@ -1,8 +1,8 @@
 import Media
 import Timing
 
-/// Maps moments of one epoch of an agent's clock to session time: by its exchanges with this archive's collector, and by those with
-/// other collectors of the site, whose clocks are compared with this one's.
+/// Maps moments of one epoch of an agent's clock to session time: by its exchanges with this archive's collector, and by
+/// those with other collectors of the site, whose clocks are compared with this one's.
 ///
 /// Each collector's exchanges give a range that contains the true offset, and so does the intersection of these ranges. Without
 /// another collector, and at moments at which another one contradicts the own exchanges, the estimate is that of the own ones.

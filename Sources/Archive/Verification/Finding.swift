@@ -79,8 +79,8 @@ package struct FileReport: Codable, Hashable, Sendable {
         }
     }
     package var retiming: Retiming?
-    /// The bounds of the agent's clock when the first and the last fragment were written, milliseconds; with several archives, with the
-    /// error of the collectors' clocks.
+    /// The bounds of the agent's clock when the first and the last fragment were written, milliseconds; with several
+    /// archives, with the error of the collectors' clocks.
     package var clockBoundMilliseconds: [Double] = []
 
     package init(path: String, state: State) {
@@ -138,8 +138,8 @@ package struct SessionReport: Codable, Hashable, Sendable {
         package var skewPartsPerBillion: Int64?
         /// Maximum error of the shift: the sum of the bounds on the way from one clock to the other.
         package var boundNanoseconds: UInt64
-        /// Whether both collectors have measured one agent's clock, or each other's; false: their zeros were compared, and their sources
-        /// are not called synchronous.
+        /// Whether both collectors have measured one agent's clock, or each other's; false: their zeros were compared, and
+        /// their sources are not called synchronous.
         package var isMeasured: Bool
         /// Records in its files.
         package var recordedSamples: UInt64

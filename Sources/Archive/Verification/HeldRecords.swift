@@ -53,7 +53,8 @@ package struct HeldRecords: Codable, Hashable, Sendable {
         }.sorted { ($0.collector, $0.spool) < ($1.collector, $1.spool) }
     }
 
-    /// Records that a source's ledger has instead of a file: gaps, formats, Goodbyes, and what was removed. By spool (hexadecimal).
+    /// Records that a source's ledger has instead of a file: gaps, formats, Goodbyes, and what was removed. By spool
+    /// (hexadecimal).
     package static func noted(_ ledger: [LedgerEntry]) -> [String: SequenceSet] {
         var noted: [String: SequenceSet] = [:]
         for line in ledger {

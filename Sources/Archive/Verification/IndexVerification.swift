@@ -88,8 +88,8 @@ extension FileVerifier {
             at: difference.offset)
     }
 
-    /// Checks the bytes after the active index: an interrupted replacement leaves a box that ends with the file, or zeros where its
-    /// header was not written yet.
+    /// Checks the bytes after the active index: an interrupted replacement leaves a box that ends with the file, or zeros
+    /// where its header was not written yet.
     private mutating func checkRemainder(
         after end: Int64, _ source: some ByteSource
     ) throws(MP4Error) {

@@ -12,8 +12,9 @@ extension SessionReport {
     ///   - ledgers: each source's lines of all archives, without duplicates.
     ///   - lines: each source's lines of all archives.
     ///   - collectors: names of the archives' collectors, whose records must be present.
-    ///   - otherSessions: a source's records in other sessions of these archives, by spool. Read only where a collector lacks records
-    ///     that it has acknowledged: with `--release mirrored`, its lost archive's second copy may be in another session.
+    ///   - otherSessions: a source's records in other sessions of these archives, by spool. Read only where a collector
+    ///     lacks records that it has acknowledged: with `--release mirrored`, its lost archive's second copy may be in
+    ///     another session.
     package static func joined(
         _ reports: [SessionReport], _ archives: [Part], _ manifest: SessionManifest,
         path: String, ledgers: [String: [LedgerEntry]], lines: [String: [LedgerEntry]],

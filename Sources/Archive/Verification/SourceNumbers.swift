@@ -33,10 +33,10 @@ package struct SourceNumbers: Hashable, Sendable {
 
     /// Adds the numbers that a finished session's description counts as recorded or explained.
     ///
-    /// They begin with the spool's first record in the session. Descriptions of early versions do not state it: then they begin with the
-    /// first known number. The records that were durable when the source began (`after` in its ledger) do not show it: later ones may
-    /// have been on their way to the disk, in an earlier session. Ranges beyond a hole (`beyond`) are not checked: they may be in an
-    /// earlier session, too.
+    /// They begin with the spool's first record in the session. Descriptions of early versions do not state it: then they
+    /// begin with the first known number. The records that were durable when the source began (`after` in its ledger) do not
+    /// show it: later ones may have been on their way to the disk, in an earlier session. Ranges beyond a hole (`beyond`)
+    /// are not checked: they may be in an earlier session, too.
     mutating func expect(_ ends: [SessionManifest.SpoolEnd]) {
         for end in ends {
             let through = end.sequences.watermark
@@ -47,7 +47,8 @@ package struct SourceNumbers: Hashable, Sendable {
         }
     }
 
-    /// Notes about records that may be missing before the first known ones of spools whose first record in the session is not stated.
+    /// Notes about records that may be missing before the first known ones of spools whose first record in the session is
+    /// not stated.
     func startFindings(
         _ directory: String, _ ends: [SessionManifest.SpoolEnd], _ ledger: [LedgerEntry]
     ) -> [Finding] {
@@ -70,7 +71,8 @@ package struct SourceNumbers: Hashable, Sendable {
         }
     }
 
-    /// The missing numbers of each spool: those between its first and its last number, and those that the session's description counts.
+    /// The missing numbers of each spool: those between its first and its last number, and those that the session's
+    /// description counts.
     ///
     /// A source that joined the session later begins with a later number: earlier ones belong to other sessions.
     package var holes: [(spool: String, ranges: [ClosedRange<UInt64>])] {
@@ -96,8 +98,8 @@ package struct SourceNumbers: Hashable, Sendable {
     }
 
     /// Findings about missing numbers.
-    /// - Parameter isFinished: whether nothing more will arrive. Until then a hole is only data that is still to come: no later record
-    ///   has been acknowledged, so the agent has all of it.
+    /// - Parameter isFinished: whether nothing more will arrive. Until then a hole is only data that is still to come: no
+    ///   later record has been acknowledged, so the agent has all of it.
     package func holeFindings(_ directory: String, isFinished: Bool) -> [Finding] {
         holes.flatMap { spool, holes in
             holes.map { hole in

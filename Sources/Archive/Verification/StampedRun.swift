@@ -57,8 +57,8 @@ enum StampDistances {
     /// Maximum difference of two samples' distances by the agent's and the camera's clock that the network's delay can explain.
     static let greatestDifference = 2 * CameraSlew.greatestNanoseconds
 
-    /// Excess of a distance of times that may follow a network camera's timestamps: it is at most the greater one of the distances by
-    /// the agent's and by the camera's clock, and at least the smaller one, both as above.
+    /// Excess of a distance of times that may follow a network camera's timestamps: it is at most the greater one of the
+    /// distances by the agent's and by the camera's clock, and at least the smaller one, both as above.
     /// - Parameter camera: nil: the camera's timestamps do not compare the samples, or the times do not follow them.
     static func excess(
         _ times: Int64, agent: Int64, camera: Int64?, delay: Int64 = 0

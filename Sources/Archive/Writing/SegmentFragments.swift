@@ -105,8 +105,8 @@ extension Segmenter {
         for piece in carried { append(piece, now: since ?? 0) }
     }
 
-    /// Whether the pending fragment's sound may wait for the pictures of its time: they have not stopped, and the sound needs little
-    /// memory.
+    /// Whether the pending fragment's sound may wait for the pictures of its time: they have not stopped, and the sound
+    /// needs little memory.
     private func awaitsPictures(after videoEnd: Int64) -> Bool {
         if pending.pieces.contains(where: { $0.runs.contains { $0.track == .video } }) {
             return true
@@ -193,8 +193,8 @@ extension Segmenter {
             })
     }
 
-    /// Ticks that a file reserves before its start for a track that has not begun when the file is opened. Otherwise its first sample
-    /// would begin another file.
+    /// Ticks that a file reserves before its start for a track that has not begun when the file is opened. Otherwise its
+    /// first sample would begin another file.
     private func room(for format: TrackFormat) -> Int64 {
         switch format {
         case .audio(let audio): return audio.codec.coding.maximumEncoderDelayFrames

@@ -39,8 +39,8 @@ package struct Segmenter: Sendable {
         var isOpen = false
         /// The earliest decoding time of each track that the open file can contain: its media timeline begins there.
         var earliest = PerTrack<Int64>()
-        /// Maximum lead over that of a track whose first sample was unknown when the file was opened, in its ticks: priming of audio,
-        /// decoding times before the first presentation time of pictures.
+        /// Maximum lead over that of a track whose first sample was unknown when the file was opened, in its ticks: priming
+        /// of audio, decoding times before the first presentation time of pictures.
         var room = PerTrack<Int64>()
         /// The decoding time of the last sample of each track in it: times in a file never decrease.
         private(set) var latest = PerTrack<Int64>()
@@ -78,8 +78,8 @@ package struct Segmenter: Sendable {
             return sample.dts < earliest - (hasRoom ? room[track] ?? 0 : 0)
         }
 
-        /// Whether a sample is the file's first picture, is presented after the file's start, and is decoded before the time at which
-        /// the open file begins.
+        /// Whether a sample is the file's first picture, is presented after the file's start, and is decoded before the time
+        /// at which the open file begins.
         func lacksRoom(for sample: PlannedSample, _ track: TrackKind) -> Bool {
             guard track == .video, latest[track] == nil, let earliest = earliest[track] else {
                 return false

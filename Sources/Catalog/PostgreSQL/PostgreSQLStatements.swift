@@ -1,5 +1,5 @@
-/// The statements of a catalog in PostgreSQL, each with its parameters. `Tests/Benchmarks/catalog.py` reads them from here and measures
-/// them with ten million segments.
+/// The statements of a catalog in PostgreSQL, each with its parameters. `Tests/Benchmarks/catalog.py` reads them from here
+/// and measures them with ten million segments.
 enum PostgreSQLStatements {
     // MARK: Archives
 
@@ -174,8 +174,8 @@ enum PostgreSQLStatements {
             began = CASE WHEN c.run = excluded.run THEN c.began ELSE excluded.began END,
             heard = excluded.heard, report = excluded.report, holdings = excluded.holdings
         """
-    /// Larger reports are left out, so that one row does not make the answer too large for the others. The largest of a collector has
-    /// 4,096 names of sources.
+    /// Larger reports are left out, so that one row does not make the answer too large for the others. The largest of a
+    /// collector has 4,096 names of sources.
     private static let isReadable = "octet_length(report) <= 2097152"
     /// $1 name, $2 identity of the archive that is left out, $3 seconds since they were heard.
     static let collectorsOfName = """

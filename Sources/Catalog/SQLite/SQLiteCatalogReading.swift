@@ -46,8 +46,8 @@ extension SQLiteCatalog {
             sizeBytes: UInt64(try row.count(8)))
     }
 
-    /// Files that overlap a time range (``range(_:_:_:_:)``). A file that overlaps it begins at most the length of the longest file before
-    /// it: an index on start times finds it. Growing files have no end yet: they extend to the present.
+    /// Files that overlap a time range (``range(_:_:_:_:)``). A file that overlaps it begins at most the length of the
+    /// longest file before it: an index on start times finds it. Growing files have no end yet: they extend to the present.
     private static let found = """
         SELECT * FROM segment INDEXED BY segmentByTime
             WHERE begins > ?4 AND begins < ?3 AND ends > ?2

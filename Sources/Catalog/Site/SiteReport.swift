@@ -47,7 +47,8 @@ package struct SiteReport: Hashable, Sendable, Codable {
     package var clock: String?
     /// Its public key as text; nil: it uses no keys.
     package var key: String?
-    /// Endpoint of its feed for viewers on other machines, with the actual port; nil: none, or it is of a version that does not say.
+    /// Endpoint of its feed for viewers on other machines, with the actual port; nil: none, or it is of a version that does
+    /// not say.
     package var feed: String?
     /// That feed's public key as text; nil: it uses no keys.
     package var feedKey: String?

@@ -1,7 +1,7 @@
 /// Compares a final `moov` with the one that is built from the same fragments, byte by byte.
 ///
-/// Two differences are those of earlier versions: 0.1.0 omitted the timecode track of a file with which a track begins, and wrote the
-/// duration of the samples into `mdhd` of a track that begins late.
+/// Two differences are those of earlier versions: 0.1.0 omitted the timecode track of a file with which a track begins, and
+/// wrote the duration of the samples into `mdhd` of a track that begins late.
 package struct MovieComparison {
     /// The first box that differs.
     package struct Difference: Hashable, Sendable {

@@ -1,13 +1,13 @@
 import Media
 import Timing
 
-/// The lower envelope of arrivals against a camera's timestamps, over one stretch of its clock: an upper bound of the capture times
-/// that is as tight as the quickest packets around each sample.
+/// The lower envelope of arrivals against a camera's timestamps, over one stretch of its clock: an upper bound of the
+/// capture times that is as tight as the quickest packets around each sample.
 ///
 /// A capture time, as a function of the timestamp, is below all arrivals, and its rate changes by at most
-/// ``ClockLimits/wanderPPBPerSecond``. With a parabola of that curvature added, it is convex, so it is below the convex hull of the
-/// arrivals with the same parabola added. The hull is kept while samples arrive; its size follows from the duration, not from the
-/// number of samples.
+/// ``ClockLimits/wanderPPBPerSecond``. With a parabola of that curvature added, it is convex, so it is below the convex hull
+/// of the arrivals with the same parabola added. The hull is kept while samples arrive; its size follows from the duration,
+/// not from the number of samples.
 struct ArrivalEnvelope: Sendable {
     /// Why a stretch is not used.
     enum Fault: Hashable, Sendable {
@@ -30,9 +30,9 @@ struct ArrivalEnvelope: Sendable {
     static let fewestSamples = 50
     /// Recorded times of a stretch reach an arrival to within this, unless a delay was subtracted.
     private static let touchNanoseconds: Int64 = 500_000
-    /// Within ``reachSeconds`` of a usable sample, there are ``nearSeconds`` in which a packet arrives at most this much later than its
-    /// envelope. Otherwise the network was slow, the camera's clock did not run evenly, or an arrival is wrong: then the envelope may
-    /// be too early.
+    /// Within ``reachSeconds`` of a usable sample, there are ``nearSeconds`` in which a packet arrives at most this much
+    /// later than its envelope. Otherwise the network was slow, the camera's clock did not run evenly, or an arrival is
+    /// wrong: then the envelope may be too early.
     static let distantNanoseconds: Int64 = 5_000_000
     static let reachSeconds = 5
     static let nearSeconds = 3

@@ -4,7 +4,8 @@ import Media
 /// The times of a source's samples by the timestamps of its network camera, from the arrivals of the whole recording.
 ///
 /// While it records, the agent knows only earlier arrivals. Afterwards, the quickest packets on both sides of a sample limit its
-/// capture time (``ArrivalEnvelope``). These times are on the agent's clock; its exchanges map them to session time, as they map stamps.
+/// capture time (``ArrivalEnvelope``). These times are on the agent's clock; its exchanges map them to session time, as they
+/// map stamps.
 struct CameraTimes: Sendable {
     private var tracks: [TrackKind: CameraTrack] = [:]
 
@@ -23,8 +24,8 @@ struct CameraTimes: Sendable {
         for kind in tracks.keys { tracks[kind]?.endSurvey() }
     }
 
-    /// Whether times can follow the camera's timestamps. If one track has none, the other is not moved either: picture and sound keep
-    /// their distance.
+    /// Whether times can follow the camera's timestamps. If one track has none, the other is not moved either: picture and
+    /// sound keep their distance.
     var isUsable: Bool {
         tracks.values.allSatisfy { $0.unstamped == 0 }
             && tracks.values.contains { $0.hasEnvelopes }
@@ -69,7 +70,8 @@ struct CameraTimes: Sendable {
 
     // MARK: Report
 
-    /// Why the camera's timestamps are not used for some samples, a line for each track; empty for sources without such timestamps.
+    /// Why the camera's timestamps are not used for some samples, a line for each track; empty for sources without such
+    /// timestamps.
     func problems(_ source: String) -> [String] {
         let start = "\(source): the camera's timestamps are not used"
         guard tracks.values.contains(where: { $0.stamped > 0 }) else { return [] }

@@ -3,8 +3,8 @@ import Media
 
 /// The timestamps of a network camera's track over all files of a source, and the times that follow from them.
 ///
-/// Files are read three times in order not to hold all samples: forwards for the envelopes, backwards for the times from which what
-/// follows can be reached (``CameraSlew``), forwards for the times.
+/// Files are read three times in order not to hold all samples: forwards for the envelopes, backwards for the times from
+/// which what follows can be reached (``CameraSlew``), forwards for the times.
 struct CameraTrack: Sendable {
     private var sequence = StampSequence()
     /// The sequence at the beginning of each file.

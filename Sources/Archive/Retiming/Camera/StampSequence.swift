@@ -2,8 +2,9 @@ import Media
 
 /// Divides the samples of a camera's track into stretches of one RTP clock, and removes the wraps of its timestamps.
 ///
-/// A stretch ends where the timestamps contradict the arrivals or their own distances: the camera restarted, its clock was set, or it
-/// paused. Its samples are compared with each other only: a false end costs accuracy, and a missed end makes times wrong.
+/// A stretch ends where the timestamps contradict the arrivals or their own distances: the camera restarted, its clock was
+/// set, or it paused. Its samples are compared with each other only: a false end costs accuracy, and a missed end makes
+/// times wrong.
 struct StampSequence: Sendable {
     /// A sample's timestamp without wraps.
     struct Located: Hashable, Sendable {
@@ -15,7 +16,8 @@ struct StampSequence: Sendable {
 
     /// A pause after which a camera may have been restarted with timestamps that happen to continue.
     static let pauseNanoseconds: Int64 = 2_000_000_000
-    /// Tolerated difference of two samples' distances by timestamp and by arrival where the timestamps are not at the usual distance.
+    /// Tolerated difference of two samples' distances by timestamp and by arrival where the timestamps are not at the usual
+    /// distance.
     private static let stepNanoseconds: Int64 = 20_000_000
     /// The same where packets were lost between them, and the distance is a multiple of the usual one.
     private static let lossNanoseconds: Int64 = 200_000_000
