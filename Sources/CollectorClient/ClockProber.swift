@@ -3,13 +3,14 @@ package import Wire
 
 /// Decides when to send clock probes, and forms exchanges from the answers. A value: the caller sends.
 ///
-/// A burst directly after connecting gives the collector a first offset before the first sample. The skew of the two clocks becomes
-/// known only with time; until then, times are off by up to some hundred ppm of the elapsed time. So 50 probes per second are sent
-/// for the first 2 s, 10 per second until 10 s, and then one every 2 s.
+/// A burst directly after connecting gives the collector a first offset before the first sample. The skew of the two clocks
+/// becomes known only with time; until then, times are off by up to some hundred ppm of the elapsed time. So 50 probes per
+/// second are sent for the first 2 s, 10 per second until 10 s, and then one every 2 s.
 ///
-/// If even the quickest round trip is slow, quick ones must be found among many: 50 probes per second are sent for the first 10 s,
-/// and 20 per second until 60 s. More probes would queue behind each other on the connection. The source starts when the
-/// uncertainty is small or no longer decreases: an offset error that remains then takes 2 s per millisecond to slew away.
+/// If even the quickest round trip is slow, quick ones must be found among many: 50 probes per second are sent for the first
+/// 10 s, and 20 per second until 60 s. More probes would queue behind each other on the connection. The source starts when
+/// the uncertainty is small or no longer decreases: an offset error that remains then takes 2 s per millisecond to slew
+/// away.
 package struct ClockProber: Sendable {
     /// Probes of the burst: the quickest one counts.
     static let burst = 8

@@ -3,8 +3,8 @@ import Glibc
 import Synchronization
 import Threads
 
-/// Resolves a host name on a separate thread: libzmq retries an unknown name forever, without reporting it, and connects to one of
-/// several addresses.
+/// Resolves a host name on a separate thread: libzmq retries an unknown name forever, without reporting it, and connects to
+/// one of several addresses.
 package final class HostLookup: Sendable {
     private struct State {
         var isAsking = false

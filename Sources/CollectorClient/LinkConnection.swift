@@ -38,9 +38,9 @@ package struct LinkConnection: ~Copyable {
         pollAnew()
     }
 
-    /// Replaces the socket for clock probes. libzmq does not connect again after a refusal: if the box's key was authorised between
-    /// the handshakes of the two sockets, the clock's stays without a connection for good. Other pollers of this connection have
-    /// to be created again.
+    /// Replaces the socket for clock probes. libzmq does not connect again after a refusal: if the box's key was authorised
+    /// between the handshakes of the two sockets, the clock's stays without a connection for good. Other pollers of this
+    /// connection have to be created again.
     package mutating func renewClock(in context: Context) throws(MessagingError) {
         guard clock != nil else { return }
         clock = try Self.clock(of: endpoint, security, in: context)
@@ -75,8 +75,9 @@ package struct LinkConnection: ~Copyable {
         _ = poller.add(monitor)
     }
 
-    /// Become readable when there may be a message or an event, for a program with so many connections that a ``Poller`` would take
-    /// too long. Everything has to be read after any of them was readable, and after sending. ``renewClock(in:)`` changes them.
+    /// Become readable when there may be a message or an event, for a program with so many connections that a ``Poller``
+    /// would take too long. Everything has to be read after any of them was readable, and after sending. ``renewClock(in:)``
+    /// changes them.
     package var stateDescriptors: [Int32] {
         var descriptors = [data.stateDescriptor, monitor.stateDescriptor]
         switch clock {

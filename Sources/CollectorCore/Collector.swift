@@ -44,18 +44,18 @@ package final class Collector: Sendable {
     /// Counts refusals; determines whether agents can still be admitted.
     var refusals: RefusalCounters { environment.refusals }
 
-    /// Stops the collector when everything that it has received is durable. Callable from any thread, also from a signal handler's
-    /// queue.
-    /// - Parameter endsSession: whether the session ends and its files are finished; otherwise it stays open, and the next collector
-    ///   continues it.
+    /// Stops the collector when everything that it has received is durable. Callable from any thread, also from a signal
+    /// handler's queue.
+    /// - Parameter endsSession: whether the session ends and its files are finished; otherwise it stays open, and the next
+    ///   collector continues it.
     package func stop(endsSession: Bool) {
         environment.stop.begin(endsSession: endsSession)
         environment.settings.store?.shutdown.begin(afterSeconds: Self.graceSeconds)
         environment.wakeUp.signal()
     }
 
-    /// Why a requested stop is delayed: a disk does not respond. `nil` if it is not. Killing the process then loses nothing: agents
-    /// keep records that are not durable, and the next start continues.
+    /// Why a requested stop is delayed: a disk does not respond. `nil` if it is not. Killing the process then loses nothing:
+    /// agents keep records that are not durable, and the next start continues.
     package var hindrance: String? {
         guard environment.stop.isMade else { return nil }
         if !isListening.load(ordering: .acquiring) {

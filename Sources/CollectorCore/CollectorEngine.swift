@@ -373,8 +373,9 @@ extension CollectorEngine {
         perform(actions, payload: nil, peer: nil, at: now)
     }
 
-    /// Ends the session. After a stop, connected encoders are asked for keyframes: the next session begins with the next sample, and its
-    /// pictures cannot be decoded before the first keyframe. Cameras that encode themselves may not be able to.
+    /// Ends the session. After a stop, connected encoders are asked for keyframes: the next session begins with the next
+    /// sample, and its pictures cannot be decoded before the first keyframe. Cameras that encode themselves may not be able
+    /// to.
     mutating func end(_ reason: SessionManifest.EndReason, at now: Instant) {
         let present = recorder.sources.keys.filter { sourceCounters[$0]?.isConnected == true }
         record(recorder.end(reason, at: now))

@@ -81,8 +81,8 @@ struct CollectorLoop {
         submit()
     }
 
-    /// Whether the collector's work is done. A session that has ended is finished first, while agents are still answered: one that waits
-    /// for the last acknowledgement must not take a slow disk for a lost collector.
+    /// Whether the collector's work is done. A session that has ended is finished first, while agents are still answered:
+    /// one that waits for the last acknowledgement must not take a slow disk for a lost collector.
     var isDone: Bool {
         isStopping
             || (settings.endsWithSession && sessionsEnded > 0 && !isFinishing && !isReleasing)

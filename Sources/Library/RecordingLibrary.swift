@@ -7,8 +7,9 @@ import Threads
 
 /// An archive's recordings, for everything that reads them: the commands, the viewer.
 ///
-/// It reads through a ``SegmentStore``, and searches with the catalog if there is one. The files are authoritative: a catalog that
-/// is missing or damaged makes answers slower, not different. Any thread may call; nothing is kept between calls.
+/// It reads through a ``SegmentStore``, and searches with the catalog if there is one. The files are authoritative: a
+/// catalog that is missing or damaged makes answers slower, not different. Any thread may call; nothing is kept between
+/// calls.
 package struct RecordingLibrary: Sendable {
     /// The archive in messages: its directory, or its address.
     package let name: String
@@ -209,8 +210,8 @@ package struct RecordingLibrary: Sendable {
         return hasBucket ? try !store.list(.session(name)).isEmpty : false
     }
 
-    /// The session that `session` is a part of; `session` itself if it is not a part. Collectors of a site can record parts of one
-    /// session.
+    /// The session that `session` is a part of; `session` itself if it is not a part. Collectors of a site can record parts
+    /// of one session.
     package func whole(of session: String) throws(ArchiveError) -> String {
         try merged?.whole(of: session) ?? session
     }
@@ -221,8 +222,8 @@ package struct RecordingLibrary: Sendable {
             .map(\.name)
     }
 
-    /// Whether one of ``sessionNames()`` has files of a session. A prefix of a bucket may contain anything else, and SeaweedFS keeps the
-    /// folders of removed sessions.
+    /// Whether one of ``sessionNames()`` has files of a session. A prefix of a bucket may contain anything else, and
+    /// SeaweedFS keeps the folders of removed sessions.
     ///
     /// It needs the session's listing, which is cached for those who read the session next.
     package func isSession(_ name: String) throws(ArchiveError) -> Bool {
@@ -373,7 +374,8 @@ package struct RecordingLibrary: Sendable {
         return newest
     }
 
-    /// Whether a collector runs in the archive. Without one, nothing is recorded, even if a session's description has `recording`.
+    /// Whether a collector runs in the archive. Without one, nothing is recorded, even if a session's description has
+    /// `recording`.
     package func isCollectorRunning() throws(ArchiveError) -> Bool {
         if let merged { return merged.isCollectorRunning() }
         return isLocal ? try ArchiveLock.isTaken(layout) : false

@@ -7,8 +7,8 @@ package struct UploadSettings: Hashable, Sendable {
     package enum ReadBack: String, CaseIterable, Hashable, Sendable {
         /// None: the store's own checks are trusted, if it returns the digests that it has computed.
         case none
-        /// One part of each segment, drawn at random, where the store reports no digests. At the default segment length that is about
-        /// 3 % of the bytes.
+        /// One part of each segment, drawn at random, where the store reports no digests. At the default segment length that
+        /// is about 3 % of the bytes.
         case sample
         /// All.
         case all

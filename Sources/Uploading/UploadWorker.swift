@@ -51,7 +51,8 @@ final class UploadBoard: Sendable {
     init(_ queue: UploadQueue) { state = Mutex(State(queue: queue)) }
 }
 
-/// A worker that takes work from ``UploadBoard``, performs it, and reports the outcome. It owns no thread: tests call it step by step.
+/// A worker that takes work from ``UploadBoard``, performs it, and reports the outcome. It owns no thread: tests call it
+/// step by step.
 struct UploadWorker {
     enum Turn: Hashable, Sendable {
         /// Work was done; there may be more.

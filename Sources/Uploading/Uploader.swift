@@ -7,8 +7,9 @@ package import Threads
 
 /// Uploads an archive to an object store in the background.
 ///
-/// The files are authoritative. The uploader is notified of changes (``changed(_:)``), and scans the archive at the start and after
-/// lost notifications. Proofs beside the segments state what is in the store, so the uploader can be stopped at any moment.
+/// The files are authoritative. The uploader is notified of changes (``changed(_:)``), and scans the archive at the start
+/// and after lost notifications. Proofs beside the segments state what is in the store, so the uploader can be stopped at
+/// any moment.
 package final class Uploader: Sendable {
     /// A change of an archive.
     package enum Change: Hashable, Sendable {

@@ -1,6 +1,7 @@
 import Terminal
 
-/// Division of the process's file descriptors between connections and the files of sources. Neither can use up those of the other.
+/// Division of the process's file descriptors between connections and the files of sources. Neither can use up those of the
+/// other.
 struct DescriptorBudget {
     /// The agents that the protocol allows, with two connections each, and a reserve for reconnects.
     private static let maximumConnections = 2 * 4_096 + 512

@@ -9,8 +9,8 @@ import Threads
 import Trust
 import Wire
 
-/// Authenticates connections by key: answers libzmq's ZAP requests on its own thread, and reads the key files on another one, because
-/// their disk may not respond.
+/// Authenticates connections by key: answers libzmq's ZAP requests on its own thread, and reads the key files on another
+/// one, because their disk may not respond.
 final class KeyAuthenticator: Sendable {
     /// Interval of checks of the key files.
     private static let lookMilliseconds = 1_000
@@ -123,7 +123,8 @@ final class KeyAuthenticator: Sendable {
         }
     }
 
-    /// Ends the threads. The sockets that use them must be closed already. A read of the key files that does not end is abandoned.
+    /// Ends the threads. The sockets that use them must be closed already. A read of the key files that does not end is
+    /// abandoned.
     func close() {
         isClosing.store(true, ordering: .releasing)
         wakeUp.signal()

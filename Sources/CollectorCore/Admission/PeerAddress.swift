@@ -24,9 +24,9 @@ enum PeerAddress {
 /// The remote end of a connection that libzmq owns. It distinguishes connections that had the same descriptor, and can close one.
 ///
 /// libzmq 4.3 cannot close a single connection of a ROUTER. Shutting down its descriptor does: libzmq then treats the connection
-/// as closed by its peer. The descriptor remains libzmq's to close. Between the check of the socket and the shutdown, libzmq could
-/// close the descriptor and accept another connection under the same number. That connection would then be closed, and would
-/// reconnect.
+/// as closed by its peer. The descriptor remains libzmq's to close. Between the check of the socket and the shutdown, libzmq
+/// could close the descriptor and accept another connection under the same number. That connection would then be closed, and
+/// would reconnect.
 struct PeerSocket: Hashable, Sendable {
     let descriptor: Int32
     /// The kernel's number of the socket (`SO_COOKIE`), which no other one gets; nil if the kernel has none (before Linux 4.12).

@@ -17,7 +17,8 @@ final class IntakeWatch: Sendable {
     /// Interval of memory checks while anything is connected: empty parts fill 20 MB in that time, at a gigabit a second. The
     /// wake-up is the main cost of a check.
     private static let pauseNanoseconds: Int64 = 40_000_000
-    /// Interval of checks of unknown peers, and of all connections while one is suspicious: unknown peers send most of the excess.
+    /// Interval of checks of unknown peers, and of all connections while one is suspicious: unknown peers send most of the
+    /// excess.
     private static let closePauseNanoseconds: Int64 = 2_000_000
     /// Each check is followed by a pause of this many times its CPU time: checks use at most a tenth of a core.
     private static let pausePerLook: Int64 = 9

@@ -9,8 +9,8 @@ struct TransportProgress: Hashable, Sendable {
     /// Sent bytes that the peer's kernel has acknowledged.
     var acknowledgedBytes: Int
 
-    /// Offsets of `tcpi_bytes_acked`, `tcpi_bytes_received` and `tcpi_data_segs_in` in the kernel's `struct tcp_info`, which only grows at its end.
-    /// Glibc's own declaration ends before them.
+    /// Offsets of `tcpi_bytes_acked`, `tcpi_bytes_received` and `tcpi_data_segs_in` in the kernel's `struct tcp_info`, which
+    /// only grows at its end. Glibc's own declaration ends before them.
     private static let (acknowledgedOffset, receivedOffset, segmentsOffset, size) = (
         120, 128, 152, 160
     )

@@ -30,8 +30,8 @@ struct SourceCounters: Sendable {
         /// Records that are not in the object store, oldest first; nil: not counted.
         var unreleased: UnreleasedArrivals?
 
-        /// Bytes that the agent keeps. After a disconnection, the last report counts until all of it has been released. Nil without a
-        /// report.
+        /// Bytes that the agent keeps. After a disconnection, the last report counts until all of it has been released. Nil
+        /// without a report.
         var keptBytes: UInt64? {
             guard let health else { return nil }
             let isReleased = health.newestSequence > 0 && health.newestSequence <= releasedThrough

@@ -219,8 +219,8 @@ extension SourceCoverage {
 
     private static func isShort(_ length: Int64) -> Bool { length < shortestNanoseconds }
 
-    /// Losses of one cause: one for each time without samples, although each track has its own lines, and a stop has one for its beginning
-    /// and one for its end.
+    /// Losses of one cause: one for each time without samples, although each track has its own lines, and a stop has one for
+    /// its beginning and one for its end.
     private static func losses(_ lines: [Gap]) -> [Gap] {
         joined(lines, within: Self.touchNanoseconds) { _ in 0 }.filter {
             let length = $0.endNanoseconds.clampedSubtracting($0.startNanoseconds)
@@ -290,7 +290,8 @@ extension RecordingLibrary {
     /// - Parameters:
     ///   - sources: nil: all.
     ///   - range: session time, nanoseconds.
-    ///   - resolutionNanoseconds: closer spans are merged; the result has at most ``SourceCoverage/maximumParts`` parts of each kind.
+    ///   - resolutionNanoseconds: closer spans are merged; the result has at most ``SourceCoverage/maximumParts`` parts of
+    ///     each kind.
     package func coverage(
         of session: String, sources: [String]? = nil, in range: Range<Int64>,
         resolutionNanoseconds: Int64

@@ -4,9 +4,9 @@ import Synchronization
 
 /// Cache for repeated coverage queries. Any thread may use it.
 ///
-/// A source's entry is valid while the state of its folder is unchanged (``SegmentStore/state(of:)``), so that recording, removal,
-/// retiming and recovery invalidate it. Of a growing source, only changed files are read again. The same applies to a lane that is
-/// not final (``SourceLane/isFinal``).
+/// A source's entry is valid while the state of its folder is unchanged (``SegmentStore/state(of:)``), so that recording,
+/// removal, retiming and recovery invalidate it. Of a growing source, only changed files are read again. The same applies to
+/// a lane that is not final (``SourceLane/isFinal``).
 package final class CoverageMemory: Sendable {
     /// Files and gaps of all lanes together: some tens of megabytes.
     private let capacity: Int

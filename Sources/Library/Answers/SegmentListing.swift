@@ -96,8 +96,8 @@ extension RecordingLibrary {
         return listings
     }
 
-    /// The proofs of a source's segments whose media is not in the archive as it is read here. Damaged ones are left out: `verify`
-    /// reports them.
+    /// The proofs of a source's segments whose media is not in the archive as it is read here. Damaged ones are left out:
+    /// `verify` reports them.
     func movedProofs(
         of source: SourceKey
     ) throws(ArchiveError) -> [(segment: SegmentKey, proof: SegmentProof)] {
@@ -116,7 +116,8 @@ extension RecordingLibrary {
         return proofs
     }
 
-    /// Media of a session that cannot be read: the archive has its proofs alone. None of several archives, which may have each other's.
+    /// Media of a session that cannot be read: the archive has its proofs alone. None of several archives, which may have
+    /// each other's.
     package func absentMedia(of session: String) throws(ArchiveError) -> [AbsentMedia] {
         guard members.isEmpty else { return [] }
         let zero = try zero(of: session)

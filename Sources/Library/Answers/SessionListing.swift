@@ -61,8 +61,8 @@ extension SessionListing {
 extension RecordingLibrary {
     /// Sessions, oldest first.
     /// - Parameters:
-    ///   - from: nanoseconds since 1970 (UTC): only sessions with media after it. Totals are of whole sessions, because sessions are
-    ///     removed and protected as a whole.
+    ///   - from: nanoseconds since 1970 (UTC): only sessions with media after it. Totals are of whole sessions, because
+    ///     sessions are removed and protected as a whole.
     ///   - until: only sessions with media before it.
     ///   - tags: only sessions that have all of these.
     /// - Throws: ``LibraryError/noCatalog`` for a range if a catalog could be built and does not exist.

@@ -27,8 +27,8 @@ struct SourceLane: Sendable {
     var stated: [LedgerEntry] = []
     /// Recorded ranges of each of several archives; nil: one archive has all of them.
     var copies: [CopiedSpans]?
-    /// Whether it stays the same while the source's folder is unchanged. Missing records may be found later, in another session or
-    /// archive, and a file that could not be read may be readable later.
+    /// Whether it stays the same while the source's folder is unchanged. Missing records may be found later, in another
+    /// session or archive, and a file that could not be read may be readable later.
     var isFinal = true
 
     /// - Parameters:

@@ -28,8 +28,8 @@ extension RecordingLibrary {
         return !FileSystem.exists(layout.manifest(report.session))
     }
 
-    /// The parts of a session whose files are read one by one; nil: one archive is read. As ``copies(of:)``, and also for a session
-    /// that one of several archives has alone.
+    /// The parts of a session whose files are read one by one; nil: one archive is read. As ``copies(of:)``, and also for a
+    /// session that one of several archives has alone.
     package func measuredCopies(of session: String) throws(ArchiveError) -> [SessionCopy]? {
         guard let merged else { return nil }
         return try merged.session(session).copies.map { copy in
@@ -100,8 +100,8 @@ extension MergedStore {
         }
     }
 
-    /// Records of each source that one of the archives has according to another one's ledger, and that are in other sessions of these
-    /// archives. Collectors without the site's database begin a session each.
+    /// Records of each source that one of the archives has according to another one's ledger, and that are in other sessions
+    /// of these archives. Collectors without the site's database begin a session each.
     private func elsewhere(
         _ reports: [SessionReport], _ lines: [String: [LedgerEntry]], _ session: MergedSession,
         _ name: String
@@ -271,8 +271,8 @@ extension SessionReport {
         return report
     }
 
-    /// Records in other sessions of the archives that were read are not held by a collector whose archive is to be given: a note names
-    /// the session.
+    /// Records in other sessions of the archives that were read are not held by a collector whose archive is to be given: a
+    /// note names the session.
     /// - Parameters:
     ///   - elsewhere: by source.
     ///   - lines: each source's ledger lines of all archives.

@@ -65,8 +65,8 @@ extension RecordingLibrary {
         }
     }
 
-    /// Queries a catalog on a server. It is not written: the collector updates it. If it is outdated or unavailable, files are read
-    /// instead.
+    /// Queries a catalog on a server. It is not written: the collector updates it. If it is outdated or unavailable, files
+    /// are read instead.
     private func ask<Answer>(
         _ place: any CatalogBackend, on server: any CatalogServer,
         _ question: (any CatalogStore) throws(ArchiveError) -> Answer
@@ -132,8 +132,8 @@ extension RecordingLibrary {
         return Set(try catalog.sessionNames()) == Set(names) ? try question(catalog) : nil
     }
 
-    /// A collector that was killed may have written more than the catalog has: reads the sessions that it left unfinished. A running
-    /// collector does so itself.
+    /// A collector that was killed may have written more than the catalog has: reads the sessions that it left unfinished. A
+    /// running collector does so itself.
     private func takeInUnfinished(_ catalog: any CatalogStore) throws(ArchiveError) {
         let finished = SessionManifest.State.finished.rawValue
         let unfinished = try catalog.sessions().filter { $0.state != finished }.map(\.session)

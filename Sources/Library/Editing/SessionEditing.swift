@@ -73,8 +73,8 @@ extension RecordingLibrary {
         }
     }
 
-    /// Changes the catalog, after the files. The change has been made even if the catalog cannot be changed: a running collector reads
-    /// the session again, and so does `tributary index`.
+    /// Changes the catalog, after the files. The change has been made even if the catalog cannot be changed: a running
+    /// collector reads the session again, and so does `tributary index`.
     private func tellCatalog(
         _ change: () throws(ArchiveError) -> Void
     ) throws(ArchiveError) {

@@ -1,8 +1,8 @@
 import FoundationEssentials
 package import Threads
 
-/// An archive on another machine's disk, read through its collector's viewer (`/api/v1/archives`), which also sets marks, labels and
-/// protection.
+/// An archive on another machine's disk, read through its collector's viewer (`/api/v1/archives`), which also sets marks,
+/// labels and protection.
 ///
 /// The viewer is not trusted: answers are bounded, their sizes and ranges are compared with what was asked for, and
 /// redirects are not followed. Nothing is retried.

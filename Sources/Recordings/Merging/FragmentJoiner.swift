@@ -83,8 +83,8 @@ struct FragmentJoiner: Sendable {
         var term: UInt64 = 0
     }
 
-    /// A record is read from a lower-ranked archive only after this time has passed on the timeline, because collectors that record
-    /// the same samples are not equally fast.
+    /// A record is read from a lower-ranked archive only after this time has passed on the timeline, because collectors that
+    /// record the same samples are not equally fast.
     static let settlingNanoseconds: Int64 = 4_000_000_000
 
     private let inputs: [Input]

@@ -3,8 +3,9 @@ import Media
 
 /// Keeps records in order over the boundary of segments.
 ///
-/// Clocks of collectors differ, so the same group of pictures can be at the end of a segment in one archive, and at the beginning of the
-/// next in another. A record is late if an earlier one of its track is read with a later segment; then it is read with that segment, too.
+/// Clocks of collectors differ, so the same group of pictures can be at the end of a segment in one archive, and at the
+/// beginning of the next in another. A record is late if an earlier one of its track is read with a later segment; then it
+/// is read with that segment, too.
 struct LateRecords {
     /// Consecutive records of a track in one file.
     struct Part: Hashable {

@@ -106,7 +106,8 @@ extension MergedStore {
             ?? .empty
     }
 
-    /// Whether other archives have all records that a line reports as missing. Of records that were declared lost: or may have them.
+    /// Whether other archives have all records that a line reports as missing. Of records that were declared lost: or may
+    /// have them.
     private func isRecorded(
         _ line: LedgerEntry, of source: SourceKey, besides archive: Int, noted: SequenceSet,
         in session: MergedSession

@@ -4,8 +4,8 @@ import Media
 
 /// A file merged from fragments of several archives' files.
 ///
-/// It starts with the initialization segment of its first fragment's file. Fragments of that file are used unchanged until another
-/// archive's fragment comes between; the others get a new `moof` with this file's times and sequence numbers.
+/// It starts with the initialization segment of its first fragment's file. Fragments of that file are used unchanged until
+/// another archive's fragment comes between; the others get a new `moof` with this file's times and sequence numbers.
 struct MergedSection: Sendable {
     private struct Track: Sendable {
         var format: TrackFormat

@@ -7,8 +7,8 @@ import Synchronization
 /// Several archives as one: sessions of one name are merged, with each record once, and so are those that a site's
 /// collectors began without its database (``SessionAttachments``).
 ///
-/// Files of a segment that is in several archives are merged from their fragments (``FragmentJoiner``); ``RecordCopies`` selects the
-/// copy of each record. Nothing is written.
+/// Files of a segment that is in several archives are merged from their fragments (``FragmentJoiner``); ``RecordCopies``
+/// selects the copy of each record. Nothing is written.
 package final class MergedStore: SegmentStore {
     /// An archive.
     package struct Member: Sendable {
@@ -596,8 +596,8 @@ package final class MergedStore: SegmentStore {
         }
     }
 
-    /// Sequence numbers of a file's records, for a search in all files of a source: files that have not changed are not read again,
-    /// those with damage included.
+    /// Sequence numbers of a file's records, for a search in all files of a source: files that have not changed are not read
+    /// again, those with damage included.
     ///
     /// A file that cannot be read is a complaint, and not an error.
     func numbers(

@@ -3,8 +3,8 @@ package import Media
 
 /// The copies of a source's records in several archives, and the selection of one copy of each.
 ///
-/// A record is identified by its spool and number. The copy with the highest term is read; among those, the one in the archive whose
-/// name sorts first. Only this type implements the rule.
+/// A record is identified by its spool and number. The copy with the highest term is read; among those, the one in the
+/// archive whose name sorts first. Only this type implements the rule.
 package struct RecordCopies: Sendable {
     /// A possible source of records.
     private struct Claimant: Hashable {

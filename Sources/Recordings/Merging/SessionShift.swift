@@ -97,8 +97,8 @@ extension SessionShift {
 
     /// The shift of each archive's session to the first one's timeline; nil for another session.
     ///
-    /// Clocks are compared directly or via other archives, along the path with the smallest error; without a common clock, the zeros
-    /// are compared.
+    /// Clocks are compared directly or via other archives, along the path with the smallest error; without a common clock,
+    /// the zeros are compared.
     /// - Parameters:
     ///   - manifests: the archives' descriptions of the session, in the order of the archives' names.
     ///   - clocks: agents' clock models from their ledgers.

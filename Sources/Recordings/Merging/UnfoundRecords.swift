@@ -3,15 +3,16 @@ import Glibc
 import Media
 
 extension MergedStore {
-    /// A source's records that a collector has acknowledged although neither its archive, which is read, nor another one has them.
+    /// A source's records that a collector has acknowledged although neither its archive, which is read, nor another one has
+    /// them.
     ///
     /// First, the files of the collectors that acknowledged the records are read, each content once. The other archives and
     /// sessions are read only if records are still missing. Archives in buckets are trusted: reading all their files would cost
     /// more requests than viewing the recording.
     ///
     /// Files and ledgers that have not changed since an earlier search are not read again.
-    /// - Returns: not located on the timeline; empty: there are none, or one archive has the session; nil: some were not found, and
-    ///   something that may have them could not be read.
+    /// - Returns: not located on the timeline; empty: there are none, or one archive has the session; nil: some were not
+    ///   found, and something that may have them could not be read.
     package func unfound(of source: SourceKey) throws(ArchiveError) -> [HeldRecords]? {
         let session = try session(source.session)
         guard session.copies.count > 1 else { return [] }

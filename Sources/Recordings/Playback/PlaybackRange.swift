@@ -31,8 +31,8 @@ extension RecordedFragment {
         samples.lazy.filter { !$0.isHidden }.map(\.endNanoseconds).max()
     }
 
-    /// Presentation time of its first picture if that is a keyframe, session time in nanoseconds: decoding from the fragment shows
-    /// everything from then on. In a file without video, its start. Nil if decoding cannot start with the fragment.
+    /// Presentation time of its first picture if that is a keyframe, session time in nanoseconds: decoding from the fragment
+    /// shows everything from then on. In a file without video, its start. Nil if decoding cannot start with the fragment.
     package var decodableFromNanoseconds: Int64? {
         guard file.format(.video) != nil else { return startNanoseconds }
         return samples.first { $0.track == .video }.flatMap {
@@ -42,8 +42,8 @@ extension RecordedFragment {
 }
 
 extension RecordedSource {
-    /// The fragments needed to show a range: from the last one at or before its start at which decoding can start, to the last one
-    /// that starts before its end.
+    /// The fragments needed to show a range: from the last one at or before its start at which decoding can start, to the
+    /// last one that starts before its end.
     ///
     /// Reads `moof` boxes, but no media. Files outside of the range are not opened, except for the previous one.
     /// - Parameter range: session time, nanoseconds.

@@ -57,8 +57,8 @@ package struct RecordedSession: Sendable {
         self.sources = sources
     }
 
-    /// Loose files on a local disk, by paths without symbolic links. Files of one directory are one source, named for the directory;
-    /// a file outside of a session's directory is a source of its own.
+    /// Loose files on a local disk, by paths without symbolic links. Files of one directory are one source, named for the
+    /// directory; a file outside of a session's directory is a source of its own.
     package init(files: [String]) throws(ArchiveError) {
         precondition(!files.isEmpty && files.count <= Self.maximumLooseFiles)
         var zero: UTCTime?

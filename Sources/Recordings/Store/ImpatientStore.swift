@@ -3,8 +3,8 @@ import Dispatch
 import Synchronization
 import Threads
 
-/// A bucket whose listings do not block: they return the last listing, which is updated in the background. Only the first listing of
-/// a folder is waited for, briefly, and not if such a wait timed out before.
+/// A bucket whose listings do not block: they return the last listing, which is updated in the background. Only the first
+/// listing of a folder is waited for, briefly, and not if such a wait timed out before.
 struct ImpatientStore: SegmentStore {
     /// Sufficient for a listing of some pages.
     private static let patienceNanoseconds = 2_000_000_000

@@ -4,9 +4,9 @@ import Synchronization
 
 /// An archive whose media is partly in a bucket: files are read from its directory, and otherwise from the bucket.
 ///
-/// Changes are written to the directory only; the collector uploads them. Only media is evicted from the directory, so the bucket is
-/// not queried for other files of sessions whose description is in the directory. ``StoreWaiting`` determines what happens while the
-/// bucket is unavailable.
+/// Changes are written to the directory only; the collector uploads them. Only media is evicted from the directory, so the
+/// bucket is not queried for other files of sessions whose description is in the directory. ``StoreWaiting`` determines what
+/// happens while the bucket is unavailable.
 package final class LayeredStore: SegmentStore {
     private let directory: DirectoryStore
     private let bucket: any SegmentStore

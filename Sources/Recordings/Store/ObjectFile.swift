@@ -6,8 +6,8 @@ import Synchronization
 
 /// A version of an object, open for reading. Any thread may read it.
 ///
-/// Reads go through a ``BlockCache``. Missing blocks are fetched with read-ahead, which grows with sequential reading to at most a
-/// quarter of the bytes read sequentially, so that unused bytes remain few.
+/// Reads go through a ``BlockCache``. Missing blocks are fetched with read-ahead, which grows with sequential reading to at
+/// most a quarter of the bytes read sequentially, so that unused bytes remain few.
 final class ObjectFile: StoredFile {
     /// Maximum size of one request.
     private static let maximumFetchBytes = 4 << 20

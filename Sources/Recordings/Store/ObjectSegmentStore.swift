@@ -7,8 +7,8 @@ import Synchronization
 /// The sessions of an archive in a bucket, or behind a viewer: `PREFIX/<session>/session.json` and so on, with the layout of a
 /// directory.
 ///
-/// Byte ranges are cached for the whole store. Listings are cached for some seconds; a session's objects are listed together, which
-/// needs one request per thousand objects.
+/// Byte ranges are cached for the whole store. Listings are cached for some seconds; a session's objects are listed
+/// together, which needs one request per thousand objects.
 package final class ObjectSegmentStore: SegmentStore {
     /// Validity of a cached listing.
     private static let listingNanoseconds: Int64 = 10_000_000_000
@@ -18,7 +18,8 @@ package final class ObjectSegmentStore: SegmentStore {
     private static let maximumSessionPages = 20
     /// Limit of cached entries: some tens of megabytes.
     private static let maximumLines = 300_000
-    /// Limit of entries in one listing: two sources for a year in segments of ten minutes, with proofs. Further entries are omitted.
+    /// Limit of entries in one listing: two sources for a year in segments of ten minutes, with proofs. Further entries are
+    /// omitted.
     private static let maximumListedLines = 200_000
     /// A pebibyte: stores and file systems have smaller objects.
     private static let maximumObjectBytes: Int64 = 1 << 50

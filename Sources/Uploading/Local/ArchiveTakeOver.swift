@@ -9,9 +9,10 @@ import ObjectStore
 /// session with its zero and its numbers. Agents still have records that the bucket lacks, and send them again.
 ///
 /// **Trusted data.** Proofs state which records segments have, ledger lines which ones they replace, and the newest proofs up to
-/// which record everything was in the store. Other statements refer to another collector's disk, and are ignored: `after` in earlier
-/// ledger lines, lines about earlier sessions, and the ends of spools in descriptions. Ledgers get lines that state this
-/// (``Archive/LedgerEntry/takenOver``), and a session that was finished but is not complete in the bucket is open again.
+/// which record everything was in the store. Other statements refer to another collector's disk, and are ignored: `after` in
+/// earlier ledger lines, lines about earlier sessions, and the ends of spools in descriptions. Ledgers get lines that state
+/// this (``Archive/LedgerEntry/takenOver``), and a session that was finished but is not complete in the bucket is open
+/// again.
 ///
 /// **Interruption.** A mark on the disk names the store of a take-over that has begun. A session's description is written last; a
 /// session without one is fetched again. Nothing is recorded while the mark exists, with any settings.

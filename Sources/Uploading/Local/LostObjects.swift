@@ -3,7 +3,8 @@ import ObjectStore
 
 /// Finds objects that the store has lost since they were proven, and removes their proofs, so that they are uploaded again.
 ///
-/// One listing is compared with all proofs of a session. Like a proof, the record of a document is dropped if its object is missing.
+/// One listing is compared with all proofs of a session. Like a proof, the record of a document is dropped if its object is
+/// missing.
 package struct LostObjects {
     /// Result for a session.
     package struct Outcome: Hashable, Sendable {

@@ -5,8 +5,8 @@ import ObjectStore
 
 /// Downloads a segment's media, and verifies each part against its proof.
 ///
-/// The file is renamed when it is complete and durable, and gets the modification time in its proof, so that the proof is valid for
-/// it and it can be evicted again without another upload.
+/// The file is renamed when it is complete and durable, and gets the modification time in its proof, so that the proof is
+/// valid for it and it can be evicted again without another upload.
 struct SegmentFetch {
     private let place: UploadTarget
 

@@ -4,8 +4,8 @@ import ObjectStore
 
 /// Fetches missing files of a session from the store, for example all of them on a new server.
 ///
-/// Labels, ledgers and proofs are fetched first, then the description, then the media: an interruption leaves a session whose media
-/// is in the store, and never one without its records.
+/// Labels, ledgers and proofs are fetched first, then the description, then the media: an interruption leaves a session
+/// whose media is in the store, and never one without its records.
 package struct StoredSessionFetch {
     /// Result of a fetch.
     package struct Outcome: Hashable, Sendable {

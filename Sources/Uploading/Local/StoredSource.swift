@@ -55,8 +55,8 @@ struct StoredSource: Sendable {
         highest[spool] = max(highest[spool] ?? 0, number)
     }
 
-    /// Applies proofs about earlier records, after all proofs and the ledger were added, up to the highest number in any of them: a
-    /// false number cannot cover future records.
+    /// Applies proofs about earlier records, after all proofs and the ledger were added, up to the highest number in any of
+    /// them: a false number cannot cover future records.
     mutating func believeStoredThrough() {
         for (spool, number) in storedThrough {
             let believed = min(number, highest[spool] ?? 0)

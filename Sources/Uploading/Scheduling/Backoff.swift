@@ -1,5 +1,5 @@
-/// Exponential backoff with jitter: each pause is up to twice the previous one, bounded, and randomised between a half and the whole
-/// of that, so that clients which failed together do not retry together.
+/// Exponential backoff with jitter: each pause is up to twice the previous one, bounded, and randomised between a half and
+/// the whole of that, so that clients which failed together do not retry together.
 struct Backoff: Hashable, Sendable {
     /// For a store that is away or busy: a second, up to five minutes.
     static let store = Backoff(first: 1_000_000_000, longest: 300_000_000_000)

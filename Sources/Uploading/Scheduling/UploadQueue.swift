@@ -51,8 +51,8 @@ package enum UploadWork: Hashable, Sendable {
 
 /// Scheduler of uploads and removals. A value without clock and store.
 ///
-/// It queues a bounded number of segments, and is refilled by ``UploadSurvey``. Segments wait for their session's documents. While
-/// the store is unavailable, only an occasional attempt is started.
+/// It queues a bounded number of segments, and is refilled by ``UploadSurvey``. Segments wait for their session's documents.
+/// While the store is unavailable, only an occasional attempt is started.
 package struct UploadQueue: Sendable {
     /// Maximum number of queued segments: a day of 28 sources at the default length.
     package static let maximumSegments = 4_096

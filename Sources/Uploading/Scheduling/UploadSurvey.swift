@@ -24,8 +24,8 @@ struct UploadSurvey {
     private let store: String
     private let limit: Int
     private let records: (any StoredRecordsObserver)?
-    /// Proofs of segments that are only in the store are read until this many in a row have no new records: older ones were released
-    /// long ago.
+    /// Proofs of segments that are only in the store are read until this many in a row have no new records: older ones were
+    /// released long ago.
     private static let proofsWithoutNews = 8
     /// Maximum of these proofs for one source.
     private static let movedProofs = 4_096

@@ -23,8 +23,8 @@ struct SessionDocuments {
     /// - Parameters:
     ///   - isKnown: the session in the store was identified before.
     ///   - hasLedger: receives the number of stored bytes of each ledger.
-    /// - Throws: ``UploadError/setAside(_:)`` if the store has another session of this name, ``UploadError/nothing`` if there is no
-    ///   such local session.
+    /// - Throws: ``UploadError/setAside(_:)`` if the store has another session of this name, ``UploadError/nothing`` if
+    ///   there is no such local session.
     func run(
         isKnown: Bool, hasLedger: (SourceKey, Int64) -> Void = { _, _ in }
     ) throws(UploadError) {

@@ -59,8 +59,8 @@ extension FileParts {
 }
 
 extension UploadedPart {
-    /// Whether the store has these bytes as this part: by its digest, or by an entity tag that is their MD5, as stores that tell no
-    /// digests make it.
+    /// Whether the store has these bytes as this part: by its digest, or by an entity tag that is their MD5, as stores that
+    /// tell no digests make it.
     func holds(_ bytes: ObjectBytes, digest: Digest) -> Bool {
         guard sizeBytes == Int64(bytes.count) else { return false }
         if let own = self.digest { return own.sha256 == digest.bytes }

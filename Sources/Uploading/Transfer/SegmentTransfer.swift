@@ -3,9 +3,10 @@ import ObjectStore
 
 /// State machine of a segment's upload: decides the next step from events, without performing it.
 ///
-/// The order of steps makes interruptions harmless. The upload's identifier is on disk before a part is sent, so that parts are not
-/// sent twice. The object appears atomically. Its proof is put after it was confirmed, and the local record after the proof. Steps
-/// without a record are found by a look-up (``State/looking``): an existing object is compared, not sent again.
+/// The order of steps makes interruptions harmless. The upload's identifier is on disk before a part is sent, so that parts
+/// are not sent twice. The object appears atomically. Its proof is put after it was confirmed, and the local record after
+/// the proof. Steps without a record are found by a look-up (``State/looking``): an existing object is compared, not sent
+/// again.
 struct SegmentTransfer: Sendable {
     enum State: Hashable, Sendable {
         case looking

@@ -4,7 +4,8 @@ import ObjectStore
 
 /// Uploads one segment: performs the steps of its ``SegmentTransfer``.
 ///
-/// After a store error it can be continued with ``run()`` while the file is unchanged; otherwise a new object detects what was done.
+/// After a store error it can be continued with ``run()`` while the file is unchanged; otherwise a new object detects what
+/// was done.
 final class SegmentUpload {
     /// Metadata of a multipart object: the last digest of the media's chain, and the revision of the index.
     private static let chainName = "tributary-chain"

@@ -1,7 +1,7 @@
 import ObjectStore
 
-/// Lists objects with a prefix, page by page, while it makes progress: a faulty store's listing may be endless, or too slow to ever
-/// end.
+/// Lists objects with a prefix, page by page, while it makes progress: a faulty store's listing may be endless, or too slow
+/// to ever end.
 struct StoreListing {
     /// Objects of one listing: half a year of segments of ten minutes from sixteen sources, with their proofs.
     static let maximumObjects = 1_000_000

@@ -275,8 +275,8 @@ struct DurableRecords: Sendable {
         return reported.missing(in: last + 1...reported.highest)
     }
 
-    /// The records of a spool that were on disk when the collector began with it, and that the present session accounts for, if its
-    /// agent has not passed them. Others are in earlier sessions, whose descriptions count them.
+    /// The records of a spool that were on disk when the collector began with it, and that the present session accounts for,
+    /// if its agent has not passed them. Others are in earlier sessions, whose descriptions count them.
     func reportedSequences(of source: String, spool: SpoolID) -> SequenceSet {
         archived(source, spool) == nil
             ? SequenceSet() : self[source, spool]?.reported ?? SequenceSet()

@@ -53,8 +53,8 @@ extension SessionManifest {
     /// Distance beyond its stated error by which a synchronised wall clock may be wrong: it may be set to TAI, or stepped.
     private static let wallDoubtNanoseconds: Int64 = 60_000_000_000
 
-    /// The possible positions of zero that ``findZero(_:at:)`` determined by a synchronised wall clock; nil: all, because the clock was
-    /// not synchronised.
+    /// The possible positions of zero that ``findZero(_:at:)`` determined by a synchronised wall clock; nil: all, because
+    /// the clock was not synchronised.
     var zeroLimit: ClosedRange<Int64>? {
         guard let clock, clock.zeroErrorNanoseconds < HostClock.unknownErrorNanoseconds else {
             return nil

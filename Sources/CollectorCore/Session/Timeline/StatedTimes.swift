@@ -3,9 +3,9 @@ import Wire
 
 /// Compares the capture times that a network camera states with the recorded ones.
 ///
-/// A sample's stated time is the time of the track's last sender report plus the distance of their RTP timestamps (RFC 3550 §6.4.1). It
-/// is by the camera's clock, and has no error bound. The arrival of the sample's first packet is by ours: the sample was captured
-/// before. A stated time after the arrival is wrong by at least the difference.
+/// A sample's stated time is the time of the track's last sender report plus the distance of their RTP timestamps (RFC 3550
+/// §6.4.1). It is by the camera's clock, and has no error bound. The arrival of the sample's first packet is by ours: the
+/// sample was captured before. A stated time after the arrival is wrong by at least the difference.
 struct StatedTimes: Sendable {
     /// Statistics of a track's stated times over a span of recorded time.
     struct Finding: Hashable, Sendable {
