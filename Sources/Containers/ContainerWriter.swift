@@ -178,8 +178,8 @@ package struct ContainerWriter: ~Copyable {
         try check(handle.ioError)
     }
 
-    /// Writes the trailer and closes. Without it, the container is truncated. A connection of SRT is closed when the receiver has had
-    /// time to present the end.
+    /// Writes the trailer and closes. Without it, the container is truncated. A connection of SRT is closed when the
+    /// receiver has had time to present the end.
     package consuming func finish() throws(ContainerError) {
         try checkCancellation()
         try check(av_write_trailer(handle.context))

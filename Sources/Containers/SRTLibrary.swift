@@ -47,8 +47,9 @@ enum SRTLibrary {
     /// Time for the last packets to arrive.
     private static let travelNanoseconds: Int64 = 200_000_000
 
-    /// Time from the last packet until the connection may be closed, nanoseconds; 0: the URL is of another scheme. In live mode, both
-    /// ends discard what is in their buffers when the connection ends: the receiver presents packets after the latency.
+    /// Time from the last packet until the connection may be closed, nanoseconds; 0: the URL is of another scheme. In live
+    /// mode, both ends discard what is in their buffers when the connection ends: the receiver presents packets after the
+    /// latency.
     static func drainNanoseconds(of url: String) -> Int64 {
         guard isUsed(by: url) else { return 0 }
         let query = url.drop { $0 != "?" }.dropFirst().prefix { $0 != "#" }

@@ -4,8 +4,8 @@ package import Media
 
 /// Positions of lost packets in an MPEG transport stream, from its continuity counters.
 ///
-/// libavformat's parsers discard the demuxer's mark of damaged packets, so the counters are read here. The file is read sequentially,
-/// up to the queried position.
+/// libavformat's parsers discard the demuxer's mark of damaged packets, so the counters are read here. The file is read
+/// sequentially, up to the queried position.
 ///
 /// Source: ISO/IEC 13818-1, §2.4.3.2 (packet layer) and §2.4.3.4 (adaptation field).
 package struct TransportStreamLosses: ContainerLosses {

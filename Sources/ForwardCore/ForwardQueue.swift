@@ -27,8 +27,8 @@ package struct ForwardedSample: Hashable, Sendable {
 
 /// A bounded queue of one source's samples for a destination.
 ///
-/// The queue starts with a keyframe and has no gaps. If the destination is too slow, or feed messages were lost, samples are dropped up
-/// to the next keyframe and counted.
+/// The queue starts with a keyframe and has no gaps. If the destination is too slow, or feed messages were lost, samples are
+/// dropped up to the next keyframe and counted.
 package struct ForwardQueue: Sendable {
     /// Maximum queued bytes: eight seconds at 16 Mbit/s.
     package static let maximumBytes = 16 << 20

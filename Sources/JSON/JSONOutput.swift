@@ -1,7 +1,7 @@
 /// Prints values as JSON on standard output, in a uniform system of units.
 ///
-/// In code, the name of a number states its unit, in which the number is exact. Printed numbers have one unit per quantity: seconds
-/// and parts per million, as decimal numbers. Instants are strings (RFC 3339, UTC).
+/// In code, the name of a number states its unit, in which the number is exact. Printed numbers have one unit per quantity:
+/// seconds and parts per million, as decimal numbers. Instants are strings (RFC 3339, UTC).
 package enum JSONOutput {
     /// Prints one value with sorted keys.
     package static func print(_ value: some Encodable) throws {

@@ -2,9 +2,9 @@ import CZeroMQ
 
 /// The settings of a socket before it binds or connects. Durations are in milliseconds, as in libzmq.
 package struct SocketOptions: Hashable, Sendable {
-    /// Time for which unsent messages are kept after the socket is closed. Never 0 where messages of several parts are sent: if the
-    /// connection breaks while such a socket is closed within a message, libzmq 4.3.4 aborts the program (`session_base.cpp:260`).
-    /// Shorter than ``reconnectMilliseconds``, so that they cannot reach a peer that comes back.
+    /// Time for which unsent messages are kept after the socket is closed. Never 0 where messages of several parts are sent:
+    /// if the connection breaks while such a socket is closed within a message, libzmq 4.3.4 aborts the program
+    /// (`session_base.cpp:260`). Shorter than ``reconnectMilliseconds``, so that they cannot reach a peer that comes back.
     package var lingerMilliseconds: Int32 = 50
     /// A larger part closes its connection; -1: no limit.
     package var maximumPartBytes: Int64 = -1

@@ -22,8 +22,8 @@ package struct HealthAnswer: Hashable, Sendable {
         return HealthAnswer(isWell: true, text: "ok")
     }
 
-    /// Readiness: whether agents should connect to the collector. False while it is drained, although it records agents without another
-    /// collector.
+    /// Readiness: whether agents should connect to the collector. False while it is drained, although it records agents
+    /// without another collector.
     /// - Parameter obstacle: the reason why it does not listen yet; nil: unknown.
     static func readiness(
         _ status: CollectorStatus?, ageSeconds: Double?, isStopping: Bool, obstacle: String? = nil

@@ -312,8 +312,8 @@ extension SiteView.Source {
         }
     }
 
-    /// The missing tracks with the reason, the collector that records it, the reason of its move here, and the data that its box keeps
-    /// for each collector; nil: none of these.
+    /// The missing tracks with the reason, the collector that records it, the reason of its move here, and the data that its
+    /// box keeps for each collector; nil: none of these.
     package var remarks: String? {
         var parts = trouble.map { [oneLine($0)] } ?? []
         if let elsewhere { parts.append("recorded by \(oneLine(elsewhere))") }

@@ -13,8 +13,8 @@ package struct CollectorReplay {
         self.logger = logger
     }
 
-    /// Sends everything, and waits until the collector has persisted it. Blocks the calling thread, which reads, paces and owns the
-    /// sockets.
+    /// Sends everything, and waits until the collector has persisted it. Blocks the calling thread, which reads, paces and
+    /// owns the sockets.
     /// - Parameter players: makes the sources at their beginning; called for every round.
     /// - Throws: if the recording is unreadable. Samples before that are complete at the collector.
     package func run(

@@ -7,9 +7,9 @@ import Recordings
 
 /// A container that continues when a recording changes its formats.
 ///
-/// MPEG-TS describes formats in the stream, so it continues while the codecs are the same. A program map has one codec per stream, and
-/// other containers have one format per track: another file (`show.mkv`, `show-2.mkv`, …) or another connection to the same server
-/// follows. A pipe gets the next stream after the last one. Used on one thread.
+/// MPEG-TS describes formats in the stream, so it continues while the codecs are the same. A program map has one codec per
+/// stream, and other containers have one format per track: another file (`show.mkv`, `show-2.mkv`, …) or another connection
+/// to the same server follows. A pipe gets the next stream after the last one. Used on one thread.
 final class ContainerOutput {
     /// Maximum number of files or connections. A recording with more changes of format is assumed to be damaged.
     private static let maximumParts = 1_000

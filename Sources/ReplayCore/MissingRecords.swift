@@ -4,13 +4,14 @@ import Recordings
 
 /// Finds the records of a source that are neither in its files nor in its ledger, while its files are read.
 ///
-/// Records are stored nearly in the order of their numbers: late audio is in a later fragment, or in the file before. A hole in the
-/// numbers is therefore reported when the files that can have its records were read.
+/// Records are stored nearly in the order of their numbers: late audio is in a later fragment, or in the file before. A hole
+/// in the numbers is therefore reported when the files that can have its records were read.
 struct MissingRecords {
     /// Missing records between two that were read.
     struct Hole: Hashable {
         var samples: UInt64
-        /// End of the sample before it, and start of the sample after it; equal if one of them is unknown. Session time, nanoseconds.
+        /// End of the sample before it, and start of the sample after it; equal if one of them is unknown. Session time,
+        /// nanoseconds.
         var startNanoseconds: Int64
         var endNanoseconds: Int64
     }

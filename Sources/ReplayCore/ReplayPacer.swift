@@ -13,7 +13,8 @@ package enum ReplaySpeed: Hashable, Sendable {
 
 /// Says when each moment of a recording is due: a value, the clock is the caller's.
 ///
-/// Due times are counted from one anchor, never from the previous item, so that lateness does not accumulate. A pause moves the anchor.
+/// Due times are counted from one anchor, never from the previous item, so that lateness does not accumulate. A pause moves
+/// the anchor.
 package struct ReplayPacer: Hashable, Sendable {
     private enum State: Hashable {
         case running

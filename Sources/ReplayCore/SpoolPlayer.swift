@@ -19,8 +19,8 @@ package enum SpoolInput {
 
 /// Replays an agent's spool: its records in the order of sending.
 ///
-/// The spool is only read. Records of several boots have different clocks whose relation is unknown: they are played in succession.
-/// Times count from the first sample.
+/// The spool is only read. Records of several boots have different clocks whose relation is unknown: they are played in
+/// succession. Times count from the first sample.
 package struct SpoolPlayer: SourcePlayer {
     package let name: String
     package let formats: [TrackFormat]

@@ -8,9 +8,9 @@ import Wire
 
 /// Replays recorded messages: each over its own connection, at the original intervals.
 ///
-/// Messages are unchanged, except for the collector's times in clock exchanges: they are shifted from the recording collector's clock
-/// to the present one's, so that every sample has its original distance from its arrival. Clock probes are sent, and their replies
-/// ignored. Credit is respected: a slower collector is waited for.
+/// Messages are unchanged, except for the collector's times in clock exchanges: they are shifted from the recording
+/// collector's clock to the present one's, so that every sample has its original distance from its arrival. Clock probes are
+/// sent, and their replies ignored. Credit is respected: a slower collector is waited for.
 package final class WireReplay: Sendable {
     /// Result of a replay.
     package struct Report: Hashable, Sendable {

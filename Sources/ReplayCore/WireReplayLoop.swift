@@ -221,8 +221,8 @@ extension WireReplayLoop {
         }
     }
 
-    /// Waits until sources are free: a Hello after a Goodbye may name the same source, which is busy until its records are durable.
-    /// At more than real-time speed, that takes longer than in the recording.
+    /// Waits until sources are free: a Hello after a Goodbye may name the same source, which is busy until its records are
+    /// durable. At more than real-time speed, that takes longer than in the recording.
     private func awaitEnded() throws {
         let giveUp = SystemClock.monotonic.nowNanoseconds + Self.patienceNanoseconds
         while lines.values.contains(where: { $0.hasSaidGoodbye && $0.unpersisted > 0 }),

@@ -1,7 +1,7 @@
 /// The rule for dropping media when space is exhausted: before a spool, in it, and in memory.
 ///
-/// Whole groups of pictures are dropped, oldest first; the rest of a partly dropped group follows (`KeyframeGate`, module `Media`).
-/// Dropping is reported when it starts, and again only after there was ample space in between.
+/// Whole groups of pictures are dropped, oldest first; the rest of a partly dropped group follows (`KeyframeGate`, module
+/// `Media`). Dropping is reported when it starts, and again only after there was ample space in between.
 ///
 /// A value: its owner consults it before storing media, and records a gap for dropped media.
 package struct DropPolicy: Hashable, Sendable {

@@ -75,8 +75,8 @@ extension Stretch {
     /// A packet of sound (1,024 frames at 48 kHz), rounded up.
     private static let packetNanoseconds: Int64 = 25_000_000
 
-    /// Number of beeps whose delay is not explained. Sound and pictures of a source have the same clock, and each at most its error;
-    /// without a recorded bound, pictures may have been moved to a grid, by up to their distance.
+    /// Number of beeps whose delay is not explained. Sound and pictures of a source have the same clock, and each at most
+    /// its error; without a recorded bound, pictures may have been moved to a grid, by up to their distance.
     var beepsBeyondBound: Int {
         let bound = source.bounds.range?.upperBound ?? 0
         let error: Int64 = bound > 0 ? min(bound, Self.second) * 2 : pictureDistance

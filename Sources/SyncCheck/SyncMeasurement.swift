@@ -90,8 +90,8 @@ package struct SyncMeasurement {
             })
     }
 
-    /// Number of pictures that are farther from the shared timeline than the recordings allow; nil if a source of the clock states no
-    /// bound.
+    /// Number of pictures that are farther from the shared timeline than the recordings allow; nil if a source of the clock
+    /// states no bound.
     ///
     /// The line follows errors up to the largest bound, and the clocks' rates may change while it is straight.
     private func picturesBeyondBound(_ index: Int, _ errors: [Int64], _ group: [Int]) -> Int? {

@@ -4,8 +4,8 @@ import Synchronization
 
 /// The terminal at standard error: whole lines, and below them a progress line that is rewritten in place.
 ///
-/// In the format ``LogFormat/json`` every line is an object, and there is no progress line. Where standard error is connected to the
-/// systemd journal, lines begin with their priority (sd-daemon(3)): `<4>` is a warning.
+/// In the format ``LogFormat/json`` every line is an object, and there is no progress line. Where standard error is
+/// connected to the systemd journal, lines begin with their priority (sd-daemon(3)): `<4>` is a warning.
 ///
 /// Serialises log lines and the progress line, which come from different threads. Writing does not wait for the reader
 /// (``LogOutlet``).

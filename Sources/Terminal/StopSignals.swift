@@ -39,8 +39,8 @@ package final class StopSignals: Sendable {
 package final class ReloadSignal: Sendable {
     private let watch: SignalWatch
 
-    /// - Parameter reload: called on a queue of its own, once for each request. It may read files whose disk does not respond; stop
-    ///   requests do not wait for it.
+    /// - Parameter reload: called on a queue of its own, once for each request. It may read files whose disk does not
+    ///   respond; stop requests do not wait for it.
     package init(_ reload: @escaping @Sendable () -> Void) {
         let queue = DispatchQueue(label: "reload")
         watch = SignalWatch([SIGHUP]) { _ in queue.async { reload() } }

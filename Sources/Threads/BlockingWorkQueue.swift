@@ -1,6 +1,7 @@
 import Synchronization
 
-/// Runs blocking work on its own threads. The numbers of running and of waiting jobs are limited. A thread ends when no job waits.
+/// Runs blocking work on its own threads. The numbers of running and of waiting jobs are limited. A thread ends when no job
+/// waits.
 package final class BlockingWorkQueue: Sendable {
     private typealias Job = @Sendable () -> Void
 

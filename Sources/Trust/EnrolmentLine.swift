@@ -1,8 +1,8 @@
 package import Messaging
 import Terminal
 
-/// Data for the enrolment of a box: the collector's address, its public key, and the secret half of a one-time key. Collectors of a
-/// group have one public key, and a line has the addresses of all.
+/// Data for the enrolment of a box: the collector's address, its public key, and the secret half of a one-time key.
+/// Collectors of a group have one public key, and a line has the addresses of all.
 ///
 ///     tcp://server:5550/<public key>/<token>
 ///     tcp://a:5550,tcp://b:5550/<public key>/<token>

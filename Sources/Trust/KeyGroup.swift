@@ -4,8 +4,8 @@ package import Messaging
 
 /// The keys of a group of collectors as one text: the secret key that they share, and the agents that they admit.
 ///
-/// An agent trusts one collector's key, so collectors that stand in for each other have the same one. The text is as secret as that
-/// key. It is the files of a ``KeyDirectory``, each behind a line with its name:
+/// An agent trusts one collector's key, so collectors that stand in for each other have the same one. The text is as secret
+/// as that key. It is the files of a ``KeyDirectory``, each behind a line with its name:
 ///
 ///     # Keys of a group of collectors …
 ///     [own.key]

@@ -11,8 +11,8 @@ package struct KeyHolder: Hashable, Sendable {
         self.sources = sources
     }
 
-    /// The holder of a box's key. For one source, it has the name of the source. For several, it has the name of the box, because a
-    /// key has one name on a server.
+    /// The holder of a box's key. For one source, it has the name of the source. For several, it has the name of the box,
+    /// because a key has one name on a server.
     /// - Parameters:
     ///   - sources: all sources of the box's agent, without previews; empty: only `source`.
     ///   - source: the source that is connected.

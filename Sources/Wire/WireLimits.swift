@@ -123,8 +123,8 @@ package enum WireLimits {
     /// Maximum credit of all sources together, as long as each has ``smallestCreditWindowBytes``. A small window reuses the
     /// same memory, and costs a third less than a window of ten times the size.
     package static let commonCreditWindowBytes: UInt64 = 64 * 1024 * 1024
-    /// Minimum credit of a source, also granted with the Welcome: twice 100 ms at 80 Mbit/s. Half of a window is for the fragment that
-    /// is being collected.
+    /// Minimum credit of a source, also granted with the Welcome: twice 100 ms at 80 Mbit/s. Half of a window is for the
+    /// fragment that is being collected.
     package static let smallestCreditWindowBytes: UInt64 = 2 * 1024 * 1024
 
     /// Milliseconds between heartbeats, unless the collector's Welcome says otherwise.

@@ -11,8 +11,9 @@ import Media
 /// presented before its group's first one, and decoded after it, refers to the previous group (open groups): the
 /// decoder of that group decodes it. Hidden pictures are not expected.
 ///
-/// Pictures before a file's first access point decode after the previous file only, if that one ends with their group: a recorder that
-/// could not continue a file begins the next one between two access points. A file without any access point is damage.
+/// Pictures before a file's first access point decode after the previous file only, if that one ends with their group: a
+/// recorder that could not continue a file begins the next one between two access points. A file without any access point is
+/// damage.
 package struct DecodingCheck {
     /// The result for a file.
     package struct Result: Hashable, Sendable {

@@ -52,8 +52,8 @@ package struct StreamMuxConfig: Hashable, Sendable {
         try Self.require("otherDataPresent", reader.bits(1), is: 0)
     }
 
-    /// The configuration with its backward compatible extension (§1.6.6.1), which GStreamer copies from a file's configuration, and after
-    /// which it writes nothing more; nil: there is none.
+    /// The configuration with its backward compatible extension (§1.6.6.1), which GStreamer copies from a file's
+    /// configuration, and after which it writes nothing more; nil: there is none.
     private static func extended(_ core: BitCopier) throws(BitstreamError) -> BitCopier? {
         var copy = core
         guard copy.reader.bitsLeft >= 17, try copy.bits(11) == syncExtension,

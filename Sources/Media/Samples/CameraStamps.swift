@@ -1,4 +1,5 @@
-/// Timestamps in the packets of a network camera's sample, and their arrival: stored unchanged, so that times can be computed again.
+/// Timestamps in the packets of a network camera's sample, and their arrival: stored unchanged, so that times can be
+/// computed again.
 package struct CameraStamp: Hashable, Sendable {
     /// RTP timestamp, ticks of the track's clock (RFC 3550 §5.1); wraps.
     package var timestamp: UInt32

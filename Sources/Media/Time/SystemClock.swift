@@ -41,8 +41,8 @@ package enum SystemClock: Sendable {
     }
     /// The identity of ``monotonic``: readings with equal identities are comparable. Nil if the kernel does not report it.
     ///
-    /// Boot and zero of the time namespace (time_namespaces(7)). A namespace's inode does not name it: the kernel gives the number
-    /// of a namespace that has ended to the next one.
+    /// Boot and zero of the time namespace (time_namespaces(7)). A namespace's inode does not name it: the kernel gives the
+    /// number of a namespace that has ended to the next one.
     package static func monotonicIdentity() -> String? {
         guard let boot = text(of: "/proc/sys/kernel/random/boot_id"),
             let namespace = target(of: "/proc/self/ns/time")

@@ -70,8 +70,8 @@ package struct CodedPicture: Sendable {
     package var hasSecondField: Bool { reader.hasSecondField }
     /// Whether it may refer to pictures before the access point that it follows in decoding order.
     package var refersBeforeAccessPoint: Bool { reader.refersBeforeAccessPoint }
-    /// Whether the numbers of pictures begin with it (IDR, BLA): it may follow any picture. A decoder relates the numbers of other
-    /// access points to those of the pictures that it has decoded before.
+    /// Whether the numbers of pictures begin with it (IDR, BLA): it may follow any picture. A decoder relates the numbers of
+    /// other access points to those of the pictures that it has decoded before.
     package var beginsNumbering: Bool { reader.beginsNumbering }
     /// Pictures that refer before this access point are never decoded: what they refer to is of another stream.
     package var isBrokenLink: Bool { reader.isBrokenLink }

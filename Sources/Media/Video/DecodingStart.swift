@@ -1,5 +1,5 @@
-/// The start of a stream's decoding, and of each of its sequences: drops pictures that need earlier ones, and marks pictures before the decoder has
-/// recovered as not presented.
+/// The start of a stream's decoding, and of each of its sequences: drops pictures that need earlier ones, and marks pictures
+/// before the decoder has recovered as not presented.
 package struct DecodingStart: Hashable, Sendable {
     private enum State: Hashable {
         case waiting

@@ -1,6 +1,7 @@
 /// Drops a source's samples after a loss until decoding can start again: samples before that reference dropped ones.
 ///
-/// One per source in every queue that drops samples: spools, the collector's feed, a viewer's groups of pictures and its watchers.
+/// One per source in every queue that drops samples: spools, the collector's feed, a viewer's groups of pictures and its
+/// watchers.
 package struct KeyframeGate: Hashable, Sendable {
     /// Samples are dropped until decoding can start.
     package private(set) var isSkipping: Bool

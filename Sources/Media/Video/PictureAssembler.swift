@@ -1,5 +1,5 @@
-/// Repacks a container's packets of a ``VideoCodec`` into one packet per picture: slices, fields and SEI messages in packets of their
-/// own are joined, pictures that share a packet are divided (``AccessUnitAssembler``).
+/// Repacks a container's packets of a ``VideoCodec`` into one packet per picture: slices, fields and SEI messages in packets
+/// of their own are joined, pictures that share a packet are divided (``AccessUnitAssembler``).
 ///
 /// A picture is complete when the next one begins. Access points are determined from the bitstream, not from the
 /// container's flags (``CodedPicture``). `Packet` is the caller's type; its bytes must not move while it is held.

@@ -2,7 +2,8 @@ package import Media
 
 /// Packetizes one track's samples, and writes its sender reports (RFC 3550 §5.1, §6.4.1).
 ///
-/// RTP timestamps count ticks of the session's timeline, so a sender report maps them to UTC: the session's zero plus the session time.
+/// RTP timestamps count ticks of the session's timeline, so a sender report maps them to UTC: the session's zero plus the
+/// session time.
 package struct TrackSender: Sendable {
     /// With headers, fits an MTU of 1,500 bytes, also through tunnels.
     package static let maximumPayloadBytes = 1_400
@@ -25,7 +26,8 @@ package struct TrackSender: Sendable {
     private var packets: UInt32 = 0
     private var octets: UInt32 = 0
 
-    /// - Parameter random: source of SSRC, first sequence number and timestamp offset, which must be unpredictable (RFC 3550 §5.1).
+    /// - Parameter random: source of SSRC, first sequence number and timestamp offset, which must be unpredictable (RFC 3550
+    ///   §5.1).
     /// - Returns: nil for a codec without a payload format.
     package init?(_ track: ServedTrack, random: (UInt64, UInt64)) {
         guard let writer = payloadWriter(for: track.format) else { return nil }

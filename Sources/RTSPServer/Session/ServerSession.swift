@@ -3,8 +3,8 @@ import RTSP
 /// State machine of one client's connection: requests in, actions out. It has no socket; times are the caller's monotonic clock,
 /// nanoseconds.
 ///
-/// A connection has one RTSP session. A request that needs the caller (access, lookup, start of playback) is pending until the caller
-/// replies; later requests wait.
+/// A connection has one RTSP session. A request that needs the caller (access, lookup, start of playback) is pending until
+/// the caller replies; later requests wait.
 package struct ServerSession: Sendable {
     /// Actions for the caller, in order.
     package enum Action: Hashable, Sendable {
@@ -328,8 +328,8 @@ package struct ServerSession: Sendable {
 
     /// The resource and credentials of a request.
     ///
-    /// Players append the track to Content-Base, which has no query: a token would be in their logs. So a SETUP of the granted path
-    /// has the granted start and credentials, unless it states others.
+    /// Players append the track to Content-Base, which has no query: a token would be in their logs. So a SETUP of the
+    /// granted path has the granted start and credentials, unless it states others.
     private func lookup(of request: ClientRequest, _ address: ServedAddress) -> Lookup {
         let own = Lookup(
             resource: address.resource, credentials: ClientCredentials(request, address))

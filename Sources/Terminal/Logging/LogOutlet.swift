@@ -5,10 +5,10 @@ import Synchronization
 
 /// A log's descriptor, to which any thread writes without waiting for the reader.
 ///
-/// A reader may stop: a paused terminal, a blocked `tee`, a hung journal. Lines then wait in a queue with a limit, and a thread of
-/// the outlet writes them when the reader continues; lines beyond the limit are counted, and the count is written after the queue.
-/// Files are always written by that thread, because their disk may not respond. The process's end waits up to a second for the
-/// queue.
+/// A reader may stop: a paused terminal, a blocked `tee`, a hung journal. Lines then wait in a queue with a limit, and a
+/// thread of the outlet writes them when the reader continues; lines beyond the limit are counted, and the count is written
+/// after the queue. Files are always written by that thread, because their disk may not respond. The process's end waits up
+/// to a second for the queue.
 package final class LogOutlet: Sendable {
     /// Standard error. Lines that are queued when the process exits are written within ``endNanoseconds``.
     static let standardError: LogOutlet = {

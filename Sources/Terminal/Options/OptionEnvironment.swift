@@ -18,8 +18,8 @@ package enum OptionEnvironment {
         return found
     }
 
-    /// The option that a misspelled variable may mean. At most one letter in five may differ: one environment serves all programs,
-    /// and other programs' options are not misspellings; neither is a plural.
+    /// The option that a misspelled variable may mean. At most one letter in five may differ: one environment serves all
+    /// programs, and other programs' options are not misspellings; neither is a plural.
     static func meant(by variable: String, among options: some Collection<String>) -> String? {
         let variables = options.map { Self.variable(of: $0) }
         guard variable.hasPrefix(prefix), !variables.contains(variable),

@@ -35,8 +35,8 @@ package struct AgentLinkSettings: Hashable, Sendable {
     package var memoryLimitBytes: Int?
     /// How many of the log's records are in the link's memory.
     package var window = RecordWindow()
-    /// Records of unwatched sources are batched (``SendSchedule``), if the collector tells which sources are watched. False: every
-    /// record is sent immediately.
+    /// Records of unwatched sources are batched (``SendSchedule``), if the collector tells which sources are watched. False:
+    /// every record is sent immediately.
     package var gathers = false
     /// Records are released when they are persisted, even if the collector requires more, because the sent records are copies.
     package var forgetsAtPersisted = false

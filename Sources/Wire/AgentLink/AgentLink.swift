@@ -2,9 +2,9 @@ package import Media
 
 /// The agent's end of the protocol. A value: it owns no socket and no clock; time comes in with each call.
 ///
-/// It has a ``Cursor`` in the log of each source: it sends records within the credit, states up to which one they need not be kept, and
-/// starts again after the last durable record when a connection was lost. The logs keep the records, and drop them where a
-/// collector is away for too long.
+/// It has a ``Cursor`` in the log of each source: it sends records within the credit, states up to which one they need not
+/// be kept, and starts again after the last durable record when a connection was lost. The logs keep the records, and drop
+/// them where a collector is away for too long.
 ///
 ///     offline ──connected──► greeting ──Welcome──► flowing ──all released─► done
 ///        ▲                       │                    │
@@ -449,9 +449,9 @@ extension AgentLink {
 
     /// Decides how long records of a source are batched.
     ///
-    /// They are not batched if the settings exclude it; with a collector that does not report whether a source is watched, because
-    /// nothing would end the wait; while the source is watched; and before the session has started, because its zero is the earliest sample
-    /// received.
+    /// They are not batched if the settings exclude it; with a collector that does not report whether a source is watched,
+    /// because nothing would end the wait; while the source is watched; and before the session has started, because its zero
+    /// is the earliest sample received.
     private mutating func schedule(_ index: Int) {
         let gathers =
             settings.gathers && collectorMinor >= WireLimits.watchMinor && !session.isEmpty

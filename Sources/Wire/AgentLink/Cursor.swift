@@ -1,12 +1,13 @@
 package import Media
 
-/// The position of one collector in the log of one source: sent, persisted and released records, credit, and the schedule of sending.
+/// The position of one collector in the log of one source: sent, persisted and released records, credit, and the schedule of
+/// sending.
 ///
 /// Two watermarks: records up to `persisted` are on the collector's disk, and are not sent, unless a later collector has fewer.
 /// Records up to `released` need not be kept for this collector.
 ///
-/// The log stores the records. The next records to send are also here, by reference: a contiguous part, which ends when the window is
-/// full, and is extended by reading the log.
+/// The log stores the records. The next records to send are also here, by reference: a contiguous part, which ends when the
+/// window is full, and is extended by reading the log.
 package struct Cursor<Payload: Sendable>: Sendable {
     typealias Record = KeptRecord<Payload>
 
@@ -212,8 +213,8 @@ package struct Cursor<Payload: Sendable>: Sendable {
 
     /// Makes a gap start after the records that the collector has.
     ///
-    /// Only the gap of a restarted agent may overlap those, because it covers records that the previous run may have sent. The other
-    /// records in it are lost.
+    /// Only the gap of a restarted agent may overlap those, because it covers records that the previous run may have sent.
+    /// The other records in it are lost.
     private mutating func trimGaps() {
         for (place, record) in records.enumerated() {
             guard case .gap(var gap) = record.content, gap.sequences.lowerBound <= fixedUpTo,
@@ -296,8 +297,8 @@ package struct Cursor<Payload: Sendable>: Sendable {
         released = max(released, min(releasable, sequence ?? .max))
     }
 
-    /// Records were deleted for lack of space, although this cursor's collector lacks some of them; another collector has persisted
-    /// them. They are skipped.
+    /// Records were deleted for lack of space, although this cursor's collector lacks some of them; another collector has
+    /// persisted them. They are skipped.
     package mutating func forget(through sequence: UInt64, heldBy collector: String?) {
         let last = min(sequence, nextSequence - 1)
         if last > persisted {

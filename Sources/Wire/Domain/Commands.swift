@@ -153,8 +153,8 @@ package struct CaptureStatus: Hashable, Sendable {
     package var owed: [OwedRecords] = []
     /// Time until the box's storage is full, at the present rate; nil: unknown.
     package var lastsSeconds: UInt64?
-    /// Why the source, or one of its tracks, is not captured, although no command has stopped it; empty: it is captured, or stopped
-    /// by a command. While the agent waits for a camera that is away, ``isCapturing`` is true.
+    /// Why the source, or one of its tracks, is not captured, although no command has stopped it; empty: it is captured, or
+    /// stopped by a command. While the agent waits for a camera that is away, ``isCapturing`` is true.
     package var trouble = ""
     /// Time until the next attempt to capture it; nil: it is captured or stopped, or an attempt is under way.
     package var retrySeconds: UInt64?

@@ -7,8 +7,8 @@ import Library
 import Recordings
 import Terminal
 
-/// `tributary verify`: compares recordings with the sent data; with `--decode`, decodes their pictures; with `--sync`, measures their
-/// timing errors.
+/// `tributary verify`: compares recordings with the sent data; with `--decode`, decodes their pictures; with `--sync`,
+/// measures their timing errors.
 struct VerifyCommand: RepeatingCommand {
     static let repeatableOptions: Set = ["archive"]
 
