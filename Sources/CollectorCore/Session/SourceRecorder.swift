@@ -407,10 +407,10 @@ struct SourceRecorder: Sendable {
         }
     }
 
-    /// Drops samples: the ledger records their number and time.
     /// A record of the present spool belongs to the session.
     private mutating func begin(with sequence: UInt64) { first = min(first ?? sequence, sequence) }
 
+    /// Drops samples: the ledger records their number and time.
     private mutating func leaveOut(
         _ samples: Samples, _ cause: String, _ text: String, at now: Instant
     ) -> [Action] {
