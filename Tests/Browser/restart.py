@@ -61,8 +61,8 @@ async def check(arguments, site):
 
         collector.kill()
         await becomes(health, "a killed collector: Health says of no source that it is live", f"{STATES}.every((state) => state === 'no contact')", NOTICE)
-        cards = await health.run("[...document.querySelectorAll('.source .state')].map((state) => state.textContent)")
-        checks("on the cards as well", cards == ["no contact", "no contact"], str(cards))
+        await becomes(health, "on the cards as well",
+            "[...document.querySelectorAll('.source .state')].map((state) => state.textContent).join() === 'no contact,no contact'", 5)
         await becomes(recording, "the session's page does not say that it is being recorded", f"!{FACTS}.includes('recording now')", NOTICE)
         await becomes(sessions, "the list neither", f"!{BADGE}", NOTICE)
         # The page has polled without a collector.
