@@ -91,6 +91,7 @@ struct CollectorConnection: Sendable {
     var minor: UInt32 { introduction.minor }
     var keepsUntilReleased: Bool { introduction.keepsUntilReleased }
     var statement: AgentStatement { introduction.statement }
+    var hasOthers: Bool { introduction.statement.hasOthers }
     var address: String { introduction.address }
     var owner: String { introduction.owner }
     var spool: SpoolID { introduction.spool }

@@ -263,9 +263,7 @@ package struct CollectorLink: Sendable {
     ) -> [CollectorAction] {
         let peers = peer.map { [$0] } ?? movablePeers
         return peers.flatMap { peer -> [CollectorAction] in
-            guard let connection = connections[peer], connection.statement.hasOthers else {
-                return []
-            }
+            guard let connection = connections[peer], connection.hasOthers else { return [] }
             // Durable records need not be sent again.
             return acknowledge(peer, now: now, durable: durable)
                 + refuse(
@@ -276,7 +274,7 @@ package struct CollectorLink: Sendable {
 
     /// Connections of agents that have another collector to go to.
     package var movablePeers: [PeerID] {
-        connections.filter(\.value.statement.hasOthers).keys.sorted()
+        connections.filter(\.value.hasOthers).keys.sorted()
     }
 
     /// Number of sources with received media still in memory, excluding those whose agents have no other collector.
@@ -286,13 +284,13 @@ package struct CollectorLink: Sendable {
             guard let holder = source.holder, let connection = connections[holder] else {
                 return true
             }
-            return connection.statement.hasOthers
+            return connection.hasOthers
         }
     }
 
     /// Sources whose agents have no other collector.
     package var immovableSources: [String] {
-        sources { !$0.statement.hasOthers && !isLastResort(of: $0) }
+        sources { !$0.hasOthers && !isLastResort(of: $0) }
     }
 
     /// Sources whose agents have other collectors, which have all declined: they are recorded here, although agents are to go
@@ -301,8 +299,7 @@ package struct CollectorLink: Sendable {
 
     /// With two collectors in use, of two, an agent also reports that it has no other one.
     private func isLastResort(of connection: CollectorConnection) -> Bool {
-        !connection.statement.hasOthers
-            && connection.statement.collectors > (settings.mirrored ? 2 : 1)
+        !connection.hasOthers && connection.statement.collectors > (settings.mirrored ? 2 : 1)
     }
 
     private func sources(of isWanted: (CollectorConnection) -> Bool) -> [String] {
