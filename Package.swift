@@ -351,7 +351,7 @@ let package = Package(
         tests("Operations", "Operations", "TestMetrics"),
         tests(
             "OperationsServer", logging, "Operations", "OperationsServer"),
-        tests("CollectorClient", "CollectorClient", "Wire"),
+        tests("CollectorClient", "CollectorClient", "Messaging", "Wire"),
         tests(
             "ReplayCore", "Hashing", "Archive", "Containers", "Library", "Media", "Messaging",
             "Recordings", "ReplayCore", "Spooling", "TestMedia", "TestRecordings", "Wire"),

@@ -2,12 +2,19 @@ package import Messaging
 package import Wire
 
 /// A connection for clock probes alone, to a collector that receives no records: as between collectors of a site.
+///
+/// It connects as soon as the host's address is known; ``nextEvent()`` sees to it, and has to be called after each wait.
 package struct ClockConnection: ~Copyable {
     private let socket: Socket
     private let monitor: ConnectionMonitor
+    private let route: EndpointRoute
 
+    /// Why the host's address is unknown; nil: it is known, or the name server may still answer.
+    package func hostTrouble(now: Int64) -> String? { route.host.trouble(now: now) }
+
+    /// - Parameter host: of the endpoint; shared by successive connections.
     package init(
-        to endpoint: String, security: SocketSecurity, in context: Context
+        to host: HostLookup, security: SocketSecurity, in context: Context
     ) throws(MessagingError) {
         var options = SocketOptions.ofClockProbes
         options.security = security
@@ -16,7 +23,9 @@ package struct ClockConnection: ~Copyable {
         // Both are created first: a value that owns handles cannot be half initialised.
         let socket = try Socket(.dealer, in: context, options: options)
         let monitor = try ConnectionMonitor(of: socket, in: context)
-        try socket.connect(endpoint)
+        let route = EndpointRoute(to: host)
+        if let endpoint = route.present { try socket.connect(endpoint) }
+        self.route = route
         self.socket = socket
         self.monitor = monitor
     }
@@ -28,7 +37,21 @@ package struct ClockConnection: ~Copyable {
     }
 
     /// The next event of the connection.
-    package func nextEvent() throws(MessagingError) -> ConnectionEvent? { try monitor.nextEvent() }
+    package func nextEvent() throws(MessagingError) -> ConnectionEvent? {
+        if let change = route.takeChange() { follow(change) }
+        let event = try monitor.nextEvent()
+        if let event { route.follow(event) }
+        return event
+    }
+
+    private func follow(_ change: EndpointRoute.Change) {
+        do throws(MessagingError) {
+            try socket.follow(change)
+        } catch {
+            // The name server's answer cannot be used; the next one may be.
+            route.refused(error)
+        }
+    }
 
     /// The next message from the collector; nil if none is waiting.
     package func nextMessage() throws(MessagingError) -> [UInt8]? {

@@ -3,16 +3,20 @@ import Wire
 
 /// One connection to the collector: a socket for records, a socket for clock probes, and a monitor of the first one's events.
 ///
-/// New sockets are created for every connection, so that nothing that was queued for a lost collector reaches the next one.
+/// New sockets are created for every connection, so that nothing that was queued for a lost collector reaches the next one. They
+/// connect as soon as the host's address is known; ``nextEvent()`` sees to it, and has to be called after each wait.
 package struct LinkConnection: ~Copyable {
     private let data: Socket
     /// Nil if no probes are sent: a collector closes and logs connections that stay silent.
     private var clock: Socket?
     private let monitor: ConnectionMonitor
     private var poller = Poller()
-    private let endpoint: String
+    private let route: EndpointRoute
     private let security: SocketSecurity
     private let wakeUp: WakeUp
+
+    /// Why the host's address is unknown; nil: it is known, or the name server may still answer.
+    package func hostTrouble(now: Int64) -> String? { route.host.trouble(now: now) }
 
     /// - Parameters:
     ///   - asksForTime: whether clock probes will be sent.
@@ -21,18 +25,32 @@ package struct LinkConnection: ~Copyable {
         to endpoint: String, security: SocketSecurity, asksForTime: Bool, in context: Context,
         wakeUp: WakeUp
     ) throws(MessagingError) {
+        try self.init(
+            to: HostLookup(of: endpoint, wakeUp: wakeUp), security: security,
+            asksForTime: asksForTime, in: context, wakeUp: wakeUp)
+    }
+
+    /// - Parameters:
+    ///   - host: of the endpoint; shared by successive connections. Signals `wakeUp`.
+    ///   - asksForTime: whether clock probes will be sent.
+    ///   - wakeUp: ends a wait from another thread.
+    package init(
+        to host: HostLookup, security: SocketSecurity, asksForTime: Bool, in context: Context,
+        wakeUp: WakeUp
+    ) throws(MessagingError) {
         // All sockets are created first: a value that owns handles cannot be half initialised.
         var dataOptions = SocketOptions.toCollector
         dataOptions.security = security
         let data = try Socket(.dealer, in: context, options: dataOptions)
         let monitor = try ConnectionMonitor(of: data, in: context)
+        let route = EndpointRoute(to: host)
         let clock: Socket? =
-            asksForTime ? try Self.clock(of: endpoint, security, in: context) : nil
-        try data.connect(endpoint)
+            asksForTime ? try Self.clock(of: route.present, security, in: context) : nil
+        if let endpoint = route.present { try data.connect(endpoint) }
         self.data = data
         self.monitor = monitor
         self.clock = clock
-        self.endpoint = endpoint
+        self.route = route
         self.security = security
         self.wakeUp = wakeUp
         pollAnew()
@@ -43,7 +61,7 @@ package struct LinkConnection: ~Copyable {
     /// connection have to be created again.
     package mutating func renewClock(in context: Context) throws(MessagingError) {
         guard clock != nil else { return }
-        clock = try Self.clock(of: endpoint, security, in: context)
+        clock = try Self.clock(of: route.present, security, in: context)
         pollAnew()
     }
 
@@ -55,12 +73,12 @@ package struct LinkConnection: ~Copyable {
     }
 
     private static func clock(
-        of endpoint: String, _ security: SocketSecurity, in context: Context
+        of endpoint: String?, _ security: SocketSecurity, in context: Context
     ) throws(MessagingError) -> Socket {
         var options = SocketOptions.ofClockProbes
         options.security = security
         let clock = try Socket(.dealer, in: context, options: options)
-        try clock.connect(endpoint)
+        if let endpoint { try clock.connect(endpoint) }
         return clock
     }
 
@@ -90,10 +108,26 @@ package struct LinkConnection: ~Copyable {
     /// Blocks until there is a message or an event, or until the timeout.
     package mutating func wait(milliseconds: Int) throws(MessagingError) {
         _ = try poller.wait(milliseconds: milliseconds)
+        wakeUp.drain()
     }
 
     /// The next event of the connection.
-    package func nextEvent() throws(MessagingError) -> ConnectionEvent? { try monitor.nextEvent() }
+    package func nextEvent() throws(MessagingError) -> ConnectionEvent? {
+        if let change = route.takeChange() { follow(change) }
+        let event = try monitor.nextEvent()
+        if let event { route.follow(event) }
+        return event
+    }
+
+    private func follow(_ change: EndpointRoute.Change) {
+        do throws(MessagingError) {
+            try data.follow(change)
+            try clock?.follow(change)
+        } catch {
+            // The name server's answer cannot be used; the next one may be.
+            route.refused(error)
+        }
+    }
 
     /// The next message from the collector; nil if none is waiting.
     package func nextMessage() throws(MessagingError) -> [UInt8]? {

@@ -99,9 +99,19 @@ package struct Socket: ~Copyable {
     }
 
     /// Starts to connect; the result is reported later, by events.
+    ///
+    /// The host must be an address in digits: libzmq would resolve a name on the thread that serves all connections of the context.
     package func connect(_ endpoint: String) throws(MessagingError) {
         guard zmq_connect(handle, endpoint) == 0 else {
             throw .last("connect to", endpoint: endpoint)
+        }
+    }
+
+    /// Ends the connection to an endpoint, or the attempts at one, if there are any. Messages that wait for it are dropped after the
+    /// linger.
+    package func disconnect(_ endpoint: String) throws(MessagingError) {
+        guard zmq_disconnect(handle, endpoint) == 0 || zmq_errno() == ENOENT else {
+            throw .last("disconnect from", endpoint: endpoint)
         }
     }
 

@@ -30,6 +30,7 @@ final class ReplayLine {
     private let logger: Logger
     /// For advice on keys.
     private let firstName: String
+    private let host: HostLookup
     private var link: AgentLink<SharedBytes>
     private var prober = ClockProber(epoch: 1, now: 0)
     private var greeting = GreetingWatch()
@@ -49,6 +50,7 @@ final class ReplayLine {
         self.control = control
         self.logger = logger
         firstName = sources.first?.name ?? "replay"
+        host = HostLookup(of: settings.endpoint, wakeUp: control.wakeUp)
         var own = AgentLinkSettings(
             endpoint: settings.endpoint, software: settings.software,
             agent: settings.agentName, spool: .random(), epochs: [epoch])
@@ -124,7 +126,7 @@ final class ReplayLine {
             outgoing.removeAll()
             guard now >= until else { return hadOne }
             connection = try LinkConnection(
-                to: settings.endpoint, security: settings.security, asksForTime: isLive,
+                to: host, security: settings.security, asksForTime: isLive,
                 in: context, wakeUp: control.wakeUp)
             phase = .connecting
             return true
@@ -160,7 +162,8 @@ final class ReplayLine {
 
     /// Runs the link's timers, and sends clock probes and pending messages.
     func sendPending(now: Int64) throws(MessagingError) {
-        link.setAbsence(greeting.trouble(of: settings.endpoint, now: now))
+        link.setAbsence(
+            greeting.trouble(of: settings.endpoint, now: now) ?? host.trouble(now: now))
         perform(link.tick(now: now))
         try sendProbes(now: now)
         guard connection != nil else { return outgoing.removeAll() }

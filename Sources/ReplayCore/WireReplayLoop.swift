@@ -15,6 +15,8 @@ final class WireReplayLoop {
     private static let maximumRefusals = 100
 
     private let endpoint: String
+    /// The endpoint with its host's address.
+    private var address = ""
     private let options: SocketOptions
     private let context: Context
     private let logger: Logger
@@ -45,6 +47,7 @@ final class WireReplayLoop {
     }
 
     func run(_ recording: WireRecordingReader, speed: ReplaySpeed) throws -> WireReplay.Report {
+        address = try resolve()
         let offset = try measureClock()
         guard var entry = try Self.next(recording) else {
             throw ReplayError("\(recording.path) has no messages")
@@ -95,11 +98,25 @@ final class WireReplayLoop {
         return max(0, length - Int64(clamping: Int128(length) * 1_000_000 / Int128(factor)))
     }
 
+    /// The endpoint with its host's address.
+    private func resolve() throws -> String {
+        let host = HostLookup(of: endpoint)
+        let giveUp = SystemClock.monotonic.nowNanoseconds + Self.patienceNanoseconds
+        while true {
+            let now = SystemClock.monotonic.nowNanoseconds
+            if let address = host.address(now: now) { return address }
+            guard now < giveUp, !isStopping() else {
+                throw ReplayError(host.trouble(now: now) ?? "no collector at \(endpoint)")
+            }
+            SystemClock.sleep(untilMonotonicNanoseconds: now + Self.tickNanoseconds)
+        }
+    }
+
     /// The offset from this machine's clock to the collector's.
     private func measureClock() throws -> Int64 {
         let socket = try Socket(.dealer, in: context, options: options)
         let monitor = try ConnectionMonitor(of: socket, in: context)
-        try socket.connect(endpoint)
+        try socket.connect(address)
         let giveUp = SystemClock.monotonic.nowNanoseconds + Self.patienceNanoseconds
         var best: (roundTrip: Int64, offset: Int64)?
         var answers = 0
@@ -194,7 +211,7 @@ extension WireReplayLoop {
 
     private func line(_ number: UInt32) throws -> WireLine {
         if let line = lines[number] { return line }
-        let line = try WireLine(in: context, endpoint: endpoint, options: options)
+        let line = try WireLine(in: context, endpoint: address, options: options)
         lines[number] = line
         return line
     }

@@ -1,3 +1,6 @@
+import Dispatch
+import Messaging
+import Synchronization
 import Testing
 
 @testable import CollectorClient
@@ -72,10 +75,151 @@ import Testing
         #expect(known.endpoints(now: second) == ["tcp://localhost:5550"])
     }
 
-    @Test func `an unresolvable host name is reported`() {
+    @Test func `an unresolvable host name is reported`() async throws {
         // RFC 6761 §6.4: no name below "invalid" is ever there.
-        let trouble = HostLookup.trouble(of: "tcp://nosuch.invalid:5550")
+        let unknown = HostLookup(of: "tcp://nosuch.invalid:5550")
+        for _ in 0..<1_000 where unknown.trouble(now: 0) == nil {
+            #expect(unknown.address(now: 0) == nil)
+            try await Task.sleep(for: .milliseconds(10))
+        }
+        let trouble = unknown.trouble(now: 0)
         #expect(trouble?.hasPrefix("the host name 'nosuch.invalid' cannot be resolved (") == true)
-        #expect(HostLookup.trouble(of: "tcp://127.0.0.1:5550") == nil)
+    }
+
+    @Test(
+        arguments: [
+            ("tcp://10.0.0.1:5550", true), ("tcp://[::1]:5550", true),
+            ("tcp://[fe80::1%eth0]:5550", true), ("ipc:///run/x", true), ("inproc://x", true),
+            ("tcp://server:5550", false), ("tcp://eth0:0;server:5550", false),
+            ("tcp://10.0.0:5550", false),
+        ])
+    func `an endpoint without a name needs no lookup`(endpoint: String, isKnown: Bool) {
+        let lookup = HostLookup(of: endpoint, resolver: HungResolver().resolver)
+        #expect(lookup.address(now: 0) == (isKnown ? endpoint : nil))
+    }
+
+    @Test func `the address takes the place of the name`() async throws {
+        let resolver = HostResolver { $0 == "six" ? .init(ip: "::1") : .init(ip: "127.0.0.1") }
+        for (endpoint, expected) in [
+            ("tcp://four:1", "tcp://127.0.0.1:1"), ("tcp://six:1", "tcp://[::1]:1"),
+            ("tcp://eth0:0;four:1", "tcp://eth0:0;127.0.0.1:1"),
+        ] {
+            let lookup = HostLookup(of: endpoint, resolver: resolver)
+            for _ in 0..<1_000 where lookup.address(now: 0) == nil {
+                try await Task.sleep(for: .milliseconds(1))
+            }
+            #expect(lookup.address(now: 0) == expected)
+        }
+    }
+
+    @Test func `a name server that does not answer is reported, and occupies one thread`() {
+        let hung = HungResolver()
+        for _ in 0..<50 {
+            let lookup = HostLookup(of: "tcp://nosuch.example:1", resolver: hung.resolver)
+            for round in 0..<5 {
+                lookup.begin()
+                #expect(lookup.address(now: Int64(round) * 10_000_000_000) == nil)
+            }
+            #expect(lookup.trouble(now: 1_000_000_000) == nil)
+            #expect(
+                lookup.trouble(now: 1_000_000_001)
+                    == "the name server does not answer for 'nosuch.example'")
+        }
+        hung.end()
+        #expect(hung.lookups <= 1)
+    }
+}
+
+/// A resolver whose name server does not answer for some names; the others are this machine.
+final class HungResolver: Sendable {
+    private final class State: Sendable {
+        let lookups = Mutex(0)
+        let isEnding = DispatchSemaphore(value: 0)
+    }
+
+    private let state = State()
+    let resolver: HostResolver
+
+    init() {
+        resolver = HostResolver { [state] host in
+            guard host.hasPrefix("nosuch") else { return .init(ip: "127.0.0.1") }
+            state.lookups.withLock { $0 += 1 }
+            state.isEnding.wait()
+            return .failure(HostFailure(host: host, text: "no answer"))
+        }
+    }
+
+    var lookups: Int { state.lookups.withLock { $0 } }
+
+    func end() { state.isEnding.signal() }
+}
+
+extension HostResolver.Answer {
+    init(ip: String) { self = HostResolver.lookUp(ip) }
+}
+
+@Suite struct ConnectionAddressTests {
+    /// Runs `connection` until it is ready.
+    private func isReady(_ connection: inout LinkConnection, seconds: Double) throws -> Bool {
+        let clock = ContinuousClock()
+        let deadline = clock.now + .seconds(seconds)
+        while clock.now < deadline {
+            try connection.wait(milliseconds: 20)
+            while let event = try connection.nextEvent() {
+                if case .ready = event { return true }
+            }
+        }
+        return false
+    }
+
+    /// Cause: libzmq resolves names on the thread that serves all connections of the context.
+    @Test func `a hung lookup delays neither other connections nor the end of their context`()
+        throws
+    {
+        let hung = HungResolver()
+        let resolver = hung.resolver
+        let began = ContinuousClock.now
+        do {
+            let context = try Context()
+            let router = try Socket(.router, in: context)
+            try router.bind("tcp://127.0.0.1:*")
+            let wakeUp = try WakeUp()
+            let waiting = try LinkConnection(
+                to: HostLookup(of: "tcp://nosuch.example:1", resolver: resolver, wakeUp: wakeUp),
+                security: .plain, asksForTime: true, in: context, wakeUp: wakeUp)
+            #expect(try waiting.nextEvent() == nil)
+            var other = try LinkConnection(
+                to: router.lastEndpoint(), security: .plain, asksForTime: true, in: context,
+                wakeUp: wakeUp)
+            #expect(try isReady(&other, seconds: 10))
+            let port = try router.lastEndpoint().split(separator: ":").last ?? ""
+            var named = try LinkConnection(
+                to: HostLookup(of: "tcp://server:\(port)", resolver: resolver, wakeUp: wakeUp),
+                security: .plain, asksForTime: true, in: context, wakeUp: wakeUp)
+            #expect(try isReady(&named, seconds: 10))
+        }
+        #expect(ContinuousClock.now - began < .seconds(10))
+        hung.end()
+    }
+
+    @Test func `a connection follows a name to its new address`() throws {
+        let lookups = Mutex(0)
+        let resolver = HostResolver { _ in
+            let number = lookups.withLock { count in
+                count += 1
+                return count
+            }
+            return .init(ip: number == 1 ? "127.0.0.2" : "127.0.0.1")
+        }
+        let context = try Context()
+        let router = try Socket(.router, in: context)
+        try router.bind("tcp://127.0.0.1:*")
+        let port = try router.lastEndpoint().split(separator: ":").last ?? ""
+        let wakeUp = try WakeUp()
+        var connection = try LinkConnection(
+            to: HostLookup(of: "tcp://server:\(port)", resolver: resolver, wakeUp: wakeUp),
+            security: .plain, asksForTime: true, in: context, wakeUp: wakeUp)
+        #expect(try isReady(&connection, seconds: 20))
+        #expect(lookups.withLock { $0 } >= 2)
     }
 }

@@ -89,7 +89,7 @@ enum CollectorCheck {
                         + "program; check its log and --collector")
             ]
         }
-        if let trouble = HostLookup.trouble(of: settings.endpoint) {
+        if let trouble = connection.hostTrouble(now: now()) {
             return [Diagnosis("collector", .problem, "\(trouble): check --collector")]
         }
         return [

@@ -112,7 +112,7 @@ package struct Enroller: Sendable {
                 "\(collector) accepts connections but does not answer: check its log, and restart it if it hangs"
             )
         }
-        if let trouble = HostLookup.trouble(of: line.endpoint) {
+        if let trouble = connection.hostTrouble(now: now()) {
             return .failed("\(trouble): print a new line with another --server")
         }
         return .failed(

@@ -1,3 +1,4 @@
+package import CollectorClient
 import Devices
 import Dispatch
 import Encoding
@@ -84,9 +85,20 @@ package final class Uplink: Sendable {
         var isPatient = false
     }
 
+    /// The work of the uplink's thread that may block it.
+    enum Activity: Hashable, Sendable {
+        /// Uses the spool, or opens or closes it.
+        case spool
+        /// Opens connections, waits for messages, or sends some.
+        case connections
+        /// Closes connections, with this outcome.
+        case closingConnections(UplinkOutcome)
+    }
+
     let settings: UplinkSettings
     /// The sources that the box's key has to be authorised for; empty: this one.
     let keySources: @Sendable () -> [String]
+    let resolver: HostResolver
     let logger: Logger
     let wakeUp: WakeUp
     /// Spools on disk; nil if the disk is not usable yet, or samples are kept in memory only.
@@ -97,6 +109,7 @@ package final class Uplink: Sendable {
     private let capture = Mutex(Capture())
     private let statusNow = Mutex(UplinkStatus())
     private let outcome = Mutex<UplinkOutcome?>(nil)
+    private let activity = Mutex(Activity.spool)
     private let ended = Semaphore(value: 0)
 
     /// An uplink that is not connected yet: it connects when it knows the source's formats.
@@ -104,10 +117,11 @@ package final class Uplink: Sendable {
     /// - Throws: when another agent uses the spool. An unusable one is logged, and records stay in memory.
     package init(
         settings: UplinkSettings, keySources: @escaping @Sendable () -> [String] = { [] },
-        logger: Logger
+        resolver: HostResolver = .system, logger: Logger
     ) throws(UplinkError) {
         self.settings = settings
         self.keySources = keySources
+        self.resolver = resolver
         self.logger = logger
         inbox = Mutex(
             Inbox(
@@ -277,17 +291,32 @@ package final class Uplink: Sendable {
         while !ended.wait(milliseconds: Self.waitMilliseconds) {
             if let stuck = outcome.withLock({ $0 }) { return stuck }
             guard isStuck else { continue }
-            let path = settings.spool.map { " in \($0.path)" } ?? ""
-            let line =
-                "the spool\(path) does not respond: samples that are not on its disk are lost"
+            let (line, result) = stuckOutcome
             logger.error("\(line); ending without it")
-            outcome.withLock { $0 = $0 ?? .failed(line) }
+            outcome.withLock { $0 = $0 ?? result }
         }
         ended.signal()
         return outcome.withLock { $0 } ?? .complete
     }
 
-    /// Whether the uplink's thread is blocked, by a disk that does not respond: otherwise it ends at the deadline of a stop.
+    /// The cause of a blocked thread, for the log, and its outcome.
+    private var stuckOutcome: (line: String, outcome: UplinkOutcome) {
+        switch activity.withLock({ $0 }) {
+        case .spool:
+            let path = settings.spool.map { " in \($0.path)" } ?? ""
+            let line =
+                "the spool\(path) does not respond: samples that are not on its disk are lost"
+            return (line, .failed(line))
+        case .connections:
+            let line =
+                "the connection to the collector does not respond: samples that are in memory only are lost"
+            return (line, .failed(line))
+        case .closingConnections(let outcome):
+            return ("the connection to the collector does not close", outcome)
+        }
+    }
+
+    /// Whether the uplink's thread is blocked: otherwise it ends at the deadline of a stop.
     private var isStuck: Bool {
         guard let deadline = inbox.withLock({ $0.limits.deadline }) else { return false }
         return MonotonicClock().nowNanoseconds
@@ -370,6 +399,9 @@ package final class Uplink: Sendable {
                 id: command.id, source: command.source,
                 reply: .failure(.unknownCommand, "this agent takes no commands")), payload: [])
     }
+
+    /// The thread is about to do this.
+    func begin(_ present: Activity) { activity.withLock { $0 = present } }
 
     func setStatus(_ status: UplinkStatus) { statusNow.withLock { $0 = status } }
 

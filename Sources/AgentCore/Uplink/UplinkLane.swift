@@ -25,8 +25,6 @@ final class UplinkLane {
 
     /// Report interval during the initial clock measurement: a tenth of the rate that a collector allows.
     private static let reportNanoseconds: Int64 = 150_000_000
-    /// Delay before a host name is resolved to explain a failure: the resolver uses memory, and most connections succeed at once.
-    private static let lookUpAfterNanoseconds: Int64 = 500_000_000
 
     let role: Role
     var phase = Phase.pausing(until: .min)
@@ -38,17 +36,18 @@ final class UplinkLane {
     var greeting = GreetingWatch()
     /// Why the collector is unreachable.
     private(set) var absence: String?
-    private var hostCheck: HostLookup
-    /// Time since which the collector has been unreachable.
-    private var absentSince: Int64?
+    private(set) var host: HostLookup
+    private let makeHost: (String) -> HostLookup
     private var reportedNanoseconds: Int64 = 0
     /// Jittered, so that agents that lose a collector together do not reconnect together.
     private var pauses = ReconnectPauses(of: .random())
 
-    init(_ role: Role, endpoint: String) {
+    /// - Parameter makeHost: returns the lookups of an endpoint's host.
+    init(_ role: Role, endpoint: String, makeHost: @escaping (String) -> HostLookup) {
         self.role = role
         self.endpoint = endpoint
-        hostCheck = HostLookup(of: endpoint)
+        self.makeHost = makeHost
+        host = makeHost(endpoint)
     }
 
     /// Whether a connection should be opened.
@@ -61,7 +60,7 @@ final class UplinkLane {
     func follow(_ endpoint: String) {
         guard endpoint != self.endpoint else { return }
         self.endpoint = endpoint
-        hostCheck = HostLookup(of: endpoint)
+        host = makeHost(endpoint)
         greeting = GreetingWatch()
     }
 
@@ -92,17 +91,8 @@ final class UplinkLane {
 
     /// Diagnoses why the collector is unreachable.
     func lookForCollector(isFlowing: Bool, now: Int64) {
-        guard !isFlowing else {
-            absence = nil
-            absentSince = nil
-            return
-        }
-        let since = absentSince ?? now
-        absentSince = since
-        let isEarly = now - since < Self.lookUpAfterNanoseconds
         absence =
-            greeting.trouble(of: endpoint, now: now)
-            ?? (isEarly ? nil : hostCheck.trouble(now: now))
+            isFlowing ? nil : greeting.trouble(of: endpoint, now: now) ?? host.trouble(now: now)
     }
 
     /// Maximum sleep of the thread in milliseconds; nil: the usual tick.

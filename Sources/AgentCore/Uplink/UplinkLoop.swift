@@ -43,15 +43,17 @@ struct UplinkLoop: ~Copyable {
         delivery = Delivery(
             settings: uplink.settings, disk: uplink.disk, openDisk: uplink.diskOpener,
             formats: formats, epoch: BootEpoch.identity(), makeIdentity: { .random() })
-        first = UplinkLane(.first, endpoint: delivery.endpoint)
-        second = UplinkLane(.mirror, endpoint: delivery.endpoint)
+        let makeHost = { HostLookup(of: $0, resolver: uplink.resolver, wakeUp: uplink.wakeUp) }
+        first = UplinkLane(.first, endpoint: delivery.endpoint, makeHost: makeHost)
+        second = UplinkLane(.mirror, endpoint: delivery.endpoint, makeHost: makeHost)
         synchronizer = delivery.storage.map { SpoolSynchronizer($0) }
-        hostName = delivery.hasOtherCollectors ? nil : HostLookup(of: delivery.endpoint)
+        hostName = delivery.hasOtherCollectors ? nil : makeHost(delivery.endpoint)
     }
 
     /// Runs until everything is persisted, or sending has to end. Closes the spool.
     mutating func run() -> UplinkOutcome {
         defer {
+            uplink.begin(.spool)
             synchronizer?.stop()
             delivery.storage?.close()
         }
@@ -60,16 +62,20 @@ struct UplinkLoop: ~Copyable {
             let context = try Context()
             // Sockets are closed before their context.
             defer {
+                uplink.begin(outcome.map { .closingConnections($0) } ?? .connections)
                 poller = nil
                 first.connection = nil
                 second.connection = nil
             }
             while outcome == nil {
+                uplink.begin(.connections)
                 for lane in [first, second] {
                     present = lane
                     try open(lane, in: context)
                 }
                 try wait()
+                // Messages of the collector and of the capture are followed by reads and writes.
+                uplink.begin(.spool)
                 for lane in [first, second] where lane.connection != nil {
                     present = lane
                     try takeClockMessages(lane)
@@ -77,6 +83,7 @@ struct UplinkLoop: ~Copyable {
                     try takeMessages(lane)
                 }
                 takeIn(now: MonotonicClock().nowNanoseconds)
+                uplink.begin(.connections)
                 for lane in [first, second] where lane.connection != nil {
                     present = lane
                     try sendProbes(lane, in: context)
@@ -106,7 +113,7 @@ struct UplinkLoop: ~Copyable {
         lane.follow(endpoint)
         lane.phase = .connecting
         lane.connection = try LinkConnection(
-            to: endpoint, security: security(of: lane), asksForTime: true, in: context,
+            to: lane.host, security: security(of: lane), asksForTime: true, in: context,
             wakeUp: uplink.wakeUp)
         poller = nil
     }

@@ -53,6 +53,8 @@ final class PeerClocks: Sendable {
         /// Why the last handshake failed.
         var trouble: String?
         var greeting = GreetingWatch()
+        /// The lookups of its host name; nil before the first connection.
+        var host: HostLookup?
 
         init(_ place: PeerProbeAddress, now: Int64) {
             self.place = place
@@ -193,6 +195,7 @@ final class PeerClocks: Sendable {
                 // The measured clock remains until an answer has another identity.
                 peer.close()
                 peer.trouble = nil
+                peer.host = nil
                 peer.greeting = GreetingWatch()
                 isChanged = true
             }
@@ -213,8 +216,10 @@ final class PeerClocks: Sendable {
         var security = SocketSecurity.plain
         if let key, let peerKey { security = .client(key, server: peerKey) }
         peer.close()
+        let host = peer.host ?? HostLookup(of: endpoint, wakeUp: wakeUp)
+        peer.host = host
         do throws(MessagingError) {
-            peer.connection = try ClockConnection(to: endpoint, security: security, in: context)
+            peer.connection = try ClockConnection(to: host, security: security, in: context)
         } catch {
             // For example, libzmq does not accept the address. Other peers are not affected.
             peer.trouble = "cannot connect to \(endpoint): \(error)"
@@ -261,8 +266,8 @@ final class PeerClocks: Sendable {
                 peer.clock.connected(now: now)
             case .disconnected:
                 peer.isReady = false
-            case .handshakeFailed(let endpoint, let failure):
-                peer.trouble = Self.advice(failure, endpoint)
+            case .handshakeFailed(let address, let failure):
+                peer.trouble = Self.advice(failure, peer.host?.endpoint ?? address)
                 peer.replacementNanoseconds = now + Self.refusedNanoseconds
             case .connected, .accepted, .retrying, .other:
                 continue
@@ -287,7 +292,9 @@ final class PeerClocks: Sendable {
         switch peer.place.way {
         case .none(let why): clock.trouble = why
         case .connect(let endpoint, _):
-            clock.trouble = peer.trouble ?? peer.greeting.trouble(of: endpoint, now: now)
+            clock.trouble =
+                peer.trouble ?? peer.greeting.trouble(of: endpoint, now: now)
+                ?? (peer.isReady ? nil : peer.host?.trouble(now: now))
             if clock.trouble == nil, clock.ageSeconds ?? .infinity > Self.silenceSeconds {
                 clock.trouble = "no answer from \(endpoint)"
             }

@@ -1,5 +1,8 @@
+import CollectorClient
+import Dispatch
 import Foundation
 import Logging
+import Messaging
 import Spooling
 import Synchronization
 import Testing
@@ -37,6 +40,49 @@ struct `An uplink` {
         uplink.close()
         try DirectoryStorage(path: path).close()
         withExtendedLifetime(uplink) {}
+    }
+
+    /// Cause: libzmq resolves names on the thread that serves all connections of a context.
+    @Test func `reaches the next collector and ends in time while a lookup has no answer`() throws {
+        let isEnding = DispatchSemaphore(value: 0)
+        defer { isEnding.signal() }
+        let context = try Context()
+        let router = try Socket(.router, in: context)
+        try router.bind("tcp://127.0.0.1:*")
+        let collectors = ["tcp://nosuch.example:1", try router.lastEndpoint()]
+        // The first collector of this source is the one that is not resolved.
+        let source = try #require(
+            (0..<100).lazy.map { "camera\($0)" }
+                .first { RendezvousOrder.of(collectors, for: $0) == collectors })
+        var settings = UplinkSettings(
+            endpoint: collectors.joined(separator: ","), sourceName: source, agentName: "box",
+            software: "agent", batch: .automatic, memoryLimitBytes: 1 << 20)
+        settings.spool = nil
+        let resolver = HostResolver { host in
+            isEnding.wait()
+            return .failure(HostFailure(host: host, text: "no answer"))
+        }
+        let uplink = try Uplink(
+            settings: settings, resolver: resolver, logger: Logger(label: "test"))
+        uplink.begin(formats: BacklogSimulation.formats)
+        var poller = Poller()
+        _ = poller.add(router)
+        let clock = ContinuousClock()
+        let began = clock.now
+        var troubles: Set<String> = []
+        var message: ReceivedMessage?
+        while message == nil, clock.now - began < .seconds(15) {
+            _ = try poller.wait(milliseconds: 50)
+            message = try router.receive(maximumParts: 2)
+            if let trouble = uplink.status.trouble { troubles.insert(trouble) }
+        }
+        #expect(message != nil)
+        #expect(troubles == ["the name server does not answer for 'nosuch.example'"])
+        uplink.abandon(after: .zero)
+        let ends = clock.now
+        _ = uplink.wait()
+        #expect(clock.now - ends < .seconds(3))
+        uplink.close()
     }
 }
 
