@@ -64,6 +64,16 @@ package struct SpoolSet: Sendable {
         spools.first { $0.generation == generation }
     }
 
+    /// Whether the spools' files are still there: another program may have removed them. Reads the directory.
+    package var hasFiles: Bool {
+        do throws(SpoolError) {
+            let present = Set(try storage.names())
+            return spools.allSatisfy { $0.fileNames.allSatisfy(present.contains) }
+        } catch {
+            return false
+        }
+    }
+
     // MARK: Writing
 
     /// Begins a spool; its first file is created with its first record.

@@ -270,6 +270,22 @@ struct `An agent` {
         #expect(agent.logs.last?.text.contains("in memory (0 B of at most 1 MB)") == true)
     }
 
+    /// Cause: after a failure of the disk, the link to its records reported those in memory as its own.
+    @Test func `tells records on disk from those in memory`() {
+        func text(_ disk: Int, _ memory: Int) -> String {
+            "\(KeptAmounts(diskBytes: disk, memoryBytes: memory, memoryLimitBytes: 1_000_000))"
+        }
+        #expect(text(5_000, 0) == "on disk (5 kB)")
+        #expect(text(0, 2_000) == "in memory (2 kB of at most 1 MB)")
+        #expect(text(5_000, 2_000) == "on disk (5 kB) and in memory (2 kB of at most 1 MB)")
+        var agent = AgentHarness()
+        agent.perform(agent.link.disconnected(now: agent.now))
+        agent.link.setKept(
+            KeptAmounts(diskBytes: 5_000, memoryBytes: 2_000, memoryLimitBytes: 1_000_000))
+        agent.tick(milliseconds: 1_500)
+        #expect(agent.logs.last?.text.contains("samples \(text(5_000, 2_000)) and") == true)
+    }
+
     @Test func `reports the audio levels once`() {
         var agent = AgentHarness()
         agent.connect()

@@ -146,18 +146,38 @@ struct Delivery<Payload: SpooledPayload>: Sendable {
     var isFlowing: Bool { senders[0].link.isFlowing }
     /// Bytes that the collector has not persisted: payloads of the next records to send, and spool bytes of the others. Files that
     /// the collector has persisted are not counted, although they may exist.
-    var keptBytes: Int {
-        senders.reduce(0) { total, sender in
-            let behind = log.spool(sender.place)?.sizeBytes(from: sender.cursor.windowEnd) ?? 0
-            return total + sender.link.keptBytes + behind
-        }
+    var keptBytes: Int { senders.reduce(0) { $0 + keptBytes(of: $1) } }
+
+    private func keptBytes(of sender: Sender) -> Int {
+        let behind = log.spool(sender.place)?.sizeBytes(from: sender.cursor.windowEnd) ?? 0
+        return sender.link.keptBytes + behind
     }
+
+    /// The same, by medium.
+    private var keptAmounts: KeptAmounts {
+        var amounts = KeptAmounts(
+            diskBytes: 0, memoryBytes: 0, memoryLimitBytes: settings.memoryLimitBytes)
+        for sender in senders {
+            switch sender.place.medium {
+            case .disk: amounts.diskBytes += keptBytes(of: sender)
+            case .memory: amounts.memoryBytes += keptBytes(of: sender)
+            }
+        }
+        return amounts
+    }
+
     /// Memory of all records, bytes: without a disk within the settings' limit, and otherwise at most a window more.
     var memoryBytes: Int {
         let window = senders.reduce(0) { $0 + $1.link.memoryBytes }
         return window + log.memoryBytes
     }
     var keptSamples: UInt64 { senders.reduce(0) { $0 + $1.link.keptSamples } }
+    /// Those that are in memory only.
+    var keptSamplesInMemory: UInt64 {
+        senders.filter { $0.place.medium == .memory }.reduce(0) { $0 + $1.link.keptSamples }
+    }
+    /// Whether the files of the spools on disk are still there. Reads the directory.
+    var hasDiskFiles: Bool { log.disk?.hasFiles ?? false }
     var lostSamples: UInt64 {
         (senders + setAside).reduce(retiredLostSamples) { $0 + $1.link.lostSamples }
     }
@@ -195,6 +215,8 @@ struct Delivery<Payload: SpooledPayload>: Sendable {
     }
     /// All kept records are on disk.
     var isOnDisk: Bool { (senders + setAside).allSatisfy { $0.place.medium == .disk } }
+    /// Records are kept on disk and in memory.
+    private var isSplit: Bool { Set(senders.map(\.place.medium)).count > 1 }
     /// The spool's directory; nil if there is none.
     var storage: (any SpoolStorage)? { log.disk?.storage }
 
@@ -338,6 +360,7 @@ struct Delivery<Payload: SpooledPayload>: Sendable {
     mutating func tick(now: Int64) -> [Action] {
         returnToDisk(now: now)
         senders[0].link.cursors[0].storedBytes = keptBytes
+        senders[0].link.setKept(isSplit ? keptAmounts : nil)
         senders[0].link.moved = moved ?? ""
         // A second collector that is no longer required is owed no records.
         if mirror == nil { senders[0].link.owed = [] }
@@ -396,7 +419,9 @@ struct Delivery<Payload: SpooledPayload>: Sendable {
 // MARK: - Senders
 
 extension Delivery {
-    private static var wasNotRunning: String { "the agent was not running" }
+    private static var wasNotRunning: String {
+        "the agent was not running, or its samples were in memory only"
+    }
     private static var unknownLoss: String {
         "the box or the agent was restarted; the amount of lost data is unknown"
     }
@@ -1516,10 +1541,12 @@ extension Delivery {
             disconnectMirror(now: now)
             mirror?.isBetweenSpools = true
         }
+        let amounts = isSplit ? keptAmounts : nil
         let actions = changeMirror {
             $0.owed = owed
             $0.route.endpoint = present
             $0.cursors[0].storedBytes = kept
+            $0.setKept(amounts)
             return $0.tick(now: now)
         }
         return performMirror(actions, now: now) + warnOfOneCopy(owed, now: now)

@@ -275,7 +275,34 @@ extension UplinkLoop {
     /// Unsent records are on disk, and survive the process.
     private var isKept: Bool { delivery.isOnDisk && delivery.storage != nil }
 
+    /// Where the samples remain that the collector does not have.
+    private struct Remains {
+        /// All of them are sent at the next start.
+        var isKept: Bool
+        /// The end of a line about them; nil: they are lost.
+        var text: String?
+    }
+
+    private var remains: Remains {
+        guard let path = delivery.storage?.path else { return Remains(isKept: false) }
+        let memory = delivery.keptSamplesInMemory
+        let disk = delivery.keptSamples - memory
+        if disk > 0, !delivery.hasDiskFiles {
+            let others = memory > 0 ? ", and \(memory) in memory" : ""
+            return Remains(
+                isKept: false,
+                text: "\(disk) are lost with files that were removed from \(path)\(others)")
+        }
+        let stay = "stay in \(path) and are sent at the next start"
+        if isKept { return Remains(isKept: true, text: "they \(stay)") }
+        guard disk > 0 else { return Remains(isKept: false) }
+        return Remains(
+            isKept: false,
+            text: memory > 0 ? "\(memory) in memory are lost, \(disk) \(stay)" : "they \(stay)")
+    }
+
     private var outcomeOfGivingUp: UplinkOutcome {
+        let isKept = remains.isKept
         if let why = delivery.shutOut { return .refused("\(why); \(givenUp)", isKept: isKept) }
         return isKept ? .kept(givenUp) : .failed(givenUp)
     }
@@ -284,7 +311,9 @@ extension UplinkLoop {
     private var unsent: String {
         guard delivery.keptSamples > 0 else { return "" }
         let samples = "\(delivery.keptSamples) samples (\(byteText(delivery.keptBytes)))"
-        guard isKept else { return "; \(samples) are lost here" }
+        let remains = remains
+        guard let text = remains.text else { return "; \(samples) are lost here" }
+        guard remains.isKept else { return "; of \(samples), \(text)" }
         return "; \(samples) stay in \(delivery.storage?.path ?? "") and are sent at the next start"
     }
 
@@ -306,10 +335,7 @@ extension UplinkLoop {
                 + "collector's disk and not in its store yet; they \(stay)"
                 + (isKept ? " until the next start" : "")
         }
-        let kept =
-            isKept
-            ? "; they stay in \(delivery.storage?.path ?? "") and are sent at the next start"
-            : ""
+        let kept = remains.text.map { "; \($0)" } ?? ""
         let why =
             delivery.isFlowing || delivery.shutOut != nil
             ? "" : " (\(trouble ?? first.absence ?? "no collector at \(uplink.settings.endpoint)"))"

@@ -53,6 +53,26 @@ package struct AgentLinkSettings: Hashable, Sendable {
     }
 }
 
+/// The size of the records that wait for a collector, on disk and in memory.
+package struct KeptAmounts: Hashable, Sendable, CustomStringConvertible {
+    package var diskBytes: Int
+    package var memoryBytes: Int
+    package var memoryLimitBytes: Int
+
+    package init(diskBytes: Int, memoryBytes: Int, memoryLimitBytes: Int) {
+        self.diskBytes = diskBytes
+        self.memoryBytes = memoryBytes
+        self.memoryLimitBytes = memoryLimitBytes
+    }
+
+    package var description: String {
+        let disk = "on disk (\(byteText(diskBytes)))"
+        let memory = "in memory (\(byteText(memoryBytes)) of at most \(byteText(memoryLimitBytes)))"
+        if memoryBytes == 0 { return disk }
+        return diskBytes == 0 ? memory : "\(disk) and \(memory)"
+    }
+}
+
 /// The destination of a link, and the agent's statement to it.
 package struct LinkRoute: Hashable, Sendable {
     /// Where the collector is, for logs.

@@ -60,6 +60,7 @@ package struct AgentLink<Payload: Sendable>: Sendable {
     private var obstacle: String?
     /// Why the collector is unreachable.
     private var absence: String?
+    private var keptAmounts: KeptAmounts?
     /// Source of the refusal whose reason is ``obstacle``; nil without a refusal.
     private var shutOutBy: RefusalWitness?
     /// A Hello was not answered.
@@ -377,6 +378,8 @@ extension AgentLink {
     package var isComplete: Bool { cursors.allSatisfy { $0.isComplete } }
     /// Records of any kind that are on the collector's disk and have to be kept.
     package var unreleasedRecords: UInt64 { cursors.reduce(0) { $0 + $1.unreleasedRecords } }
+    /// Where the records of all logs are, for log lines; nil: this link's log is the only one.
+    package mutating func setKept(_ amounts: KeptAmounts?) { keptAmounts = amounts }
     /// Why the collector is unreachable, in a few words; nil: unknown. Used in log lines about its absence.
     package mutating func setAbsence(_ reason: String?) { absence = reason }
     /// Samples lost by the agent.
@@ -581,6 +584,7 @@ extension AgentLink {
 
     /// Kind of storage, and bytes in it.
     private var keptText: String {
+        if let keptAmounts { return "\(keptAmounts)" }
         let bytes = byteText(cursors.reduce(0) { $0 + keptBytes(of: $1) })
         let limit = settings.memoryLimitBytes.map { " of at most \(byteText($0))" }
         return limit.map { "in memory (\(bytes)\($0))" } ?? "on disk (\(bytes))"

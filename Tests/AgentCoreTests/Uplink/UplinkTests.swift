@@ -2,6 +2,7 @@ import CollectorClient
 import Dispatch
 import Foundation
 import Logging
+import Media
 import Messaging
 import Spooling
 import Synchronization
@@ -83,6 +84,89 @@ struct `An uplink` {
         _ = uplink.wait()
         #expect(clock.now - ends < .seconds(3))
         uplink.close()
+    }
+
+    /// An uplink with a spool and without a collector, which has taken some samples.
+    private func spooling(in path: String) throws -> Uplink {
+        var settings = UplinkSettings(
+            endpoint: "tcp://127.0.0.1:1", sourceName: "camera", agentName: "box",
+            software: "agent", batch: .fixed(.zero), memoryLimitBytes: 1 << 20)
+        settings.spool = SpoolSettings(path: path, limitBytes: 1 << 20)
+        let uplink = try Uplink(settings: settings, logger: Logger(label: "test"))
+        uplink.begin(formats: BacklogSimulation.formats)
+        try offer(0..<20, to: uplink)
+        return uplink
+    }
+
+    private func offer(_ numbers: Range<Int64>, to uplink: Uplink) throws {
+        let before = uplink.status.keptSamples
+        for number in numbers {
+            uplink.offer(
+                EncodedSample(
+                    track: .video, ptsNanoseconds: number * 40_000_000,
+                    dtsNanoseconds: number * 40_000_000, durationNanoseconds: 40_000_000,
+                    flags: .keyframe, data: Array(repeating: 1, count: 100)))
+        }
+        let deadline = ContinuousClock.now + .seconds(20)
+        while uplink.status.keptSamples < before + UInt64(numbers.count),
+            ContinuousClock.now < deadline
+        {
+            Thread.sleep(forTimeInterval: 0.01)
+        }
+        try #require(uplink.status.keptSamples == before + UInt64(numbers.count))
+    }
+
+    private func withSpoolPath(_ body: (String) throws -> Void) throws {
+        let path = FileManager.default.temporaryDirectory
+            .appending(path: "tributary-uplink-\(UUID().uuidString)").path
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        try body(path)
+    }
+
+    @Test func `leaves samples in its spool when it is stopped`() throws {
+        try withSpoolPath { path in
+            let uplink = try spooling(in: path)
+            uplink.abandon(after: .zero)
+            guard case .kept(let line) = uplink.wait() else {
+                Issue.record("not kept")
+                return
+            }
+            #expect(line.hasPrefix("given up: 20 samples ("))
+            #expect(line.hasSuffix("; they stay in \(path) and are sent at the next start"))
+        }
+    }
+
+    @Test func `does not promise samples whose files were removed`() throws {
+        try withSpoolPath { path in
+            let uplink = try spooling(in: path)
+            try FileManager.default.removeItem(atPath: path)
+            uplink.abandon(after: .zero)
+            guard case .failed(let line) = uplink.wait() else {
+                Issue.record("not failed")
+                return
+            }
+            #expect(line.hasSuffix("; 20 are lost with files that were removed from \(path)"))
+        }
+    }
+
+    @Test func `tells samples on a failed disk from those in memory`() throws {
+        try withSpoolPath { path in
+            let uplink = try spooling(in: path)
+            // The spool's next files cannot be created, and its present one cannot be extended.
+            let aside = path + "-aside"
+            try FileManager.default.moveItem(atPath: path, toPath: aside)
+            defer { try? FileManager.default.removeItem(atPath: aside) }
+            try offer(20..<25, to: uplink)
+            try FileManager.default.moveItem(atPath: aside, toPath: path)
+            uplink.abandon(after: .zero)
+            guard case .failed(let line) = uplink.wait() else {
+                Issue.record("not failed")
+                return
+            }
+            #expect(
+                line.hasSuffix(
+                    "; 5 in memory are lost, 20 stay in \(path) and are sent at the next start"))
+        }
     }
 }
 
