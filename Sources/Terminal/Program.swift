@@ -40,24 +40,18 @@ package struct UsageError: Error, CustomStringConvertible {
 ///
 /// Every error is one line on standard error, `program: what was wrong; what to do`.
 package enum Program {
-    /// Termination signals work even if the parent process has blocked them: masks are inherited.
-    private static func unblockEndSignals() {
-        var signals = sigset_t()
-        sigemptyset(&signals)
-        for number in [SIGINT, SIGTERM, SIGHUP] { sigaddset(&signals, number) }
-        pthread_sigmask(SIG_UNBLOCK, &signals, nil)
-    }
-
     /// Parses and runs `Command`, and exits.
     /// - Parameters:
     ///   - name: the program's name, if it is not the command's.
     ///   - arguments: the arguments after that name.
+    ///   - signals: the handling of signals until the command has its own.
     package static func main<Command: ParsableCommand>(
         _ command: Command.Type, name: String = Command._commandName,
-        arguments: [String] = Array(CommandLine.arguments.dropFirst())
+        arguments: [String] = Array(CommandLine.arguments.dropFirst()),
+        signals: StartSignals = .usual
     ) -> Never {
+        signals.begin()
         signal(SIGPIPE, SIG_IGN)
-        unblockEndSignals()
         let options = given(to: Command.self, arguments, name: name)
         // The configuration file counts here, too.
         let format = LogFormat.chosen(by: options.arguments) ?? .ofThisProcess

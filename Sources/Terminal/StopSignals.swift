@@ -44,6 +44,37 @@ package final class ReloadSignal: Sendable {
     package init(_ reload: @escaping @Sendable () -> Void) {
         let queue = DispatchQueue(label: "reload")
         watch = SignalWatch([SIGHUP]) { _ in queue.async { reload() } }
+        // One that arrived during the start is delivered now.
+        StartSignals.mask(SIG_UNBLOCK, [SIGHUP])
+    }
+}
+
+/// Signals that arrive while a program starts, before it has its ``StopSignals``.
+package enum StartSignals: Sendable {
+    /// They have their default actions.
+    case usual
+    /// A service: SIGTERM ends it at once with status 0, because nothing has begun. If it reloads its configuration, SIGHUP waits
+    /// until there is a ``ReloadSignal``.
+    case service(reloads: Bool)
+
+    /// Termination signals work even if the parent process has blocked them: masks are inherited.
+    func begin() {
+        var unblocked = [SIGINT, SIGTERM, SIGHUP]
+        if case .service(let reloads) = self {
+            signal(SIGTERM) { _ in _exit(0) }
+            if reloads {
+                unblocked.removeLast()
+                Self.mask(SIG_BLOCK, [SIGHUP])
+            }
+        }
+        Self.mask(SIG_UNBLOCK, unblocked)
+    }
+
+    fileprivate static func mask(_ change: Int32, _ numbers: [Int32]) {
+        var signals = sigset_t()
+        sigemptyset(&signals)
+        for number in numbers { sigaddset(&signals, number) }
+        pthread_sigmask(change, &signals, nil)
     }
 }
 

@@ -188,7 +188,7 @@ struct AgentCommand: ParsableCommand {
         case "help": Program.main(AgentCommand.self, arguments: ["--help"])
         case .some(let word) where !word.hasPrefix("-"): perform(word, rest)
         default:
-            Program.main(AgentCommand.self)
+            Program.main(AgentCommand.self, signals: .service(reloads: true))
         }
     }
 

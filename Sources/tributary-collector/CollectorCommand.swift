@@ -346,7 +346,7 @@ struct CollectorCommand: ParsableCommand {
     }
 
     static func main() {
-        Program.main(CollectorCommand.self)
+        Program.main(CollectorCommand.self, signals: .service(reloads: true))
     }
 }
 

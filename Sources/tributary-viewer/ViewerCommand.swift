@@ -542,7 +542,7 @@ struct ViewerCommand: RepeatingCommand {
                     "there is no command '\(word)': use 'users', or options alone to serve"),
                 name: Self._commandName)
         default:
-            Program.main(ViewerCommand.self)
+            Program.main(ViewerCommand.self, signals: .service(reloads: false))
         }
     }
 }
