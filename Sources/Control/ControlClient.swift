@@ -21,6 +21,7 @@ package struct ControlClient: Sendable {
     private let name: String
     private let isThere: @Sendable () throws -> Bool
     private let mention: @Sendable (String) -> Void
+    private let explain: @Sendable ([UInt8]) -> String?
     private let patienceMilliseconds: Int64
 
     /// Checks whether the socket is accessible.
@@ -28,17 +29,20 @@ package struct ControlClient: Sendable {
     ///   - name: the program's name in messages.
     ///   - patienceMilliseconds: timeout of the reply.
     ///   - mention: receives a message when the reply is slow.
+    ///   - explain: returns the reason for a slow reply and what to do, by the program's status; nil: unknown.
     ///   - isThere: whether the program still runs: a killed one will not reply.
     package init(
         path: String, name: String,
         patienceMilliseconds: Int64 = ControlClient.usualPatienceMilliseconds,
         mention: @escaping @Sendable (String) -> Void = { Program.complain($0) },
+        explain: @escaping @Sendable (_ status: [UInt8]) -> String? = { _ in nil },
         isThere: @escaping @Sendable () throws -> Bool
     ) throws {
         self.path = path
         self.name = name
         self.patienceMilliseconds = patienceMilliseconds
         self.mention = mention
+        self.explain = explain
         self.isThere = isThere
         // Checked first, because libzmq retries a refused connection silently.
         guard access(path, W_OK) == 0 else {
@@ -66,8 +70,9 @@ package struct ControlClient: Sendable {
     package func reply(to request: ControlRequest.Request) throws -> ControlReply.Reply {
         let question = ControlRequest(id: .random(in: 1 ... .max), request: request)
         let answer: ControlReply?
+        var obstacle: String?
         do {
-            answer = try exchange(question)
+            answer = try exchange(question, obstacle: &obstacle)
         } catch let error as MessagingError {
             throw Failure("cannot connect to \(name) at \(path): \(error)")
         } catch let error as ControlError {
@@ -77,13 +82,16 @@ package struct ControlClient: Sendable {
         }
         guard let answer else {
             throw Failure(
-                "\(name) has not answered within \(patienceMilliseconds / 1_000) s: see its "
-                    + "log")
+                "\(name) has not answered within \(patienceMilliseconds / 1_000) s: "
+                    + (obstacle ?? "see its log"))
         }
         return answer.reply
     }
 
-    private func exchange(_ question: ControlRequest) throws -> ControlReply? {
+    /// - Parameter obstacle: the reason why the program has not replied, by its last status.
+    private func exchange(
+        _ question: ControlRequest, obstacle: inout String?
+    ) throws -> ControlReply? {
         let socket = try Socket(.dealer, in: Context(), options: SocketOptions())
         try socket.connect("ipc://\(path)")
         var poller = Poller()
@@ -101,6 +109,7 @@ package struct ControlClient: Sendable {
                 heard = now()
                 let reply = try ControlReply(decoding: message.parts[0].bytes)
                 if reply.id == question.id { return reply }
+                if case .status(let status) = reply.reply { obstacle = explain(status) }
             }
             guard try isThere() else {
                 throw Failure("\(name) exited without an answer: see its log")
@@ -112,7 +121,9 @@ package struct ControlClient: Sendable {
             }
             if now() - asked >= Self.silenceMilliseconds, !hasMentioned {
                 hasMentioned = true
-                mention("\(name) is still working on it; waiting")
+                mention(
+                    obstacle.map { "\(name) waits: \($0)" }
+                        ?? "\(name) is still working on it; waiting")
             }
             if now() >= signAt {
                 signAt = now() + Self.signMilliseconds

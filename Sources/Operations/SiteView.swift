@@ -284,11 +284,16 @@ extension SiteView.Source {
 
 // Problems, as text.
 extension SiteView {
+    /// Whether media cannot be written, because the disk is full.
+    package var lacksRoom: Bool {
+        disk.filesWithoutRoom > 0
+            || (disk.freeBytes ?? .infinity) <= (disk.reserveBytes ?? 0)
+    }
+
     /// The reason why nothing is recorded; nil: none.
     package var trouble: String? {
         guard !isReady else { return nil }
-        let hasRoom = (disk.freeBytes ?? .infinity) > (disk.reserveBytes ?? 0)
-        if disk.filesWithoutRoom > 0 || !hasRoom { return "there is no room on the disk" }
+        if lacksRoom { return "there is no room on the disk" }
         if disk.stuckFiles > 0 { return "files cannot be written" }
         if disk.busySeconds > AlertLimits.diskBusySeconds { return "the disk does not answer" }
         guard let progressAgeSeconds else { return "the collector is starting" }

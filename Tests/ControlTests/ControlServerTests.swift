@@ -1,6 +1,9 @@
 import Control
+import Dispatch
 import Foundation
 import Messaging
+import Synchronization
+import Terminal
 import Testing
 import Wire
 
@@ -37,5 +40,57 @@ import Wire
         }
         #expect(text.contains("64") && text.contains("again"))
         #expect(server.takeQuestions().count == 64)
+    }
+
+    @Test func `a missing reply is explained by the program's status`() throws {
+        let path = FileManager.default.temporaryDirectory
+            .appending(path: "c-\(UUID().uuidString.prefix(8))").path
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        let server = StatusOnlyServer(path: path)
+        defer { server.end() }
+        let client = try ControlClient(
+            path: path, name: "the collector", patienceMilliseconds: 3_000,
+            explain: { $0 == StatusOnlyServer.status ? "the disk is full; delete files" : nil },
+            isThere: { true })
+        let failure = #expect(throws: Failure.self) { try client.reply(to: .stopSession(nil)) }
+        #expect(
+            failure?.description
+                == "the collector has not answered within 3 s: the disk is full; delete files")
+    }
+}
+
+/// Replies to requests for the status only.
+private final class StatusOnlyServer: Sendable {
+    static let status: [UInt8] = [1, 2, 3]
+
+    private let isEnding = Atomic(false)
+    private let isListening = DispatchSemaphore(value: 0)
+
+    init(path: String) {
+        let thread = Thread { [self] in
+            do { try serve(path) } catch { Issue.record(error) }
+        }
+        thread.start()
+        isListening.wait()
+    }
+
+    func end() { isEnding.store(true, ordering: .relaxed) }
+
+    private func serve(_ path: String) throws {
+        defer { isListening.signal() }
+        let router = try Socket(.router, in: Context())
+        try router.bind("ipc://\(path)")
+        isListening.signal()
+        var poller = Poller()
+        _ = poller.add(router)
+        while !isEnding.load(ordering: .relaxed) {
+            _ = try poller.wait(milliseconds: 50)
+            while let message = try router.receive(maximumParts: 2) {
+                let request = try ControlRequest(decoding: message.parts[1].bytes)
+                guard case .status = request.request else { continue }
+                let reply = ControlReply(id: request.id, reply: .status(Self.status))
+                _ = try router.send(.bytes(message.parts[0].bytes), .bytes(reply.encoded()))
+            }
+        }
     }
 }

@@ -1,5 +1,6 @@
 import Archive
 import Control
+import Operations
 import Terminal
 import Wire
 
@@ -12,8 +13,24 @@ struct CollectorControl {
         guard try ArchiveLock.isTaken(layout) else {
             throw Failure(Self.absence(from: layout))
         }
-        client = try ControlClient(path: layout.control, name: "the collector") {
-            try ArchiveLock.isTaken(layout)
+        client = try ControlClient(
+            path: layout.control, name: "the collector",
+            explain: { status in Self.obstacle(in: status, layout) },
+            isThere: { try ArchiveLock.isTaken(layout) })
+    }
+
+    /// Why a collector with this status cannot finish its files, and what to do; nil: unknown.
+    private static func obstacle(in status: [UInt8], _ layout: ArchiveLayout) -> String? {
+        do {
+            let view = try SiteView(decoding: status)
+            return view.trouble.map { trouble in
+                view.lacksRoom
+                    ? "\(trouble); free space on the disk of \(layout.root), for example with 'tributary rm'"
+                    : "\(trouble); see its log"
+            }
+        } catch {
+            // Of another version.
+            return nil
         }
     }
 
