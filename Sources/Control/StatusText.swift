@@ -64,7 +64,8 @@ enum StatusText {
     static func placement(_ status: CaptureStatus) -> [String] {
         // An agent of an earlier version does not report it.
         guard !status.collector.isEmpty else { return [] }
-        var line = "sent to \(oneLine(status.collector))"
+        let verb = status.isConnected ? "sent to" : "waiting for"
+        var line = "\(verb) \(oneLine(status.collector))"
         if let second = status.second {
             let why = second.trouble.isEmpty ? "" : ": \(oneLine(second.trouble))"
             line += " and \(oneLine(second.endpoint))\(second.isConnected ? "" : " (away\(why))")"

@@ -7,6 +7,7 @@ struct `A source's status text` {
     private var status: CaptureStatus {
         var status = CaptureStatus()
         status.collector = "tcp://b:5550"
+        status.isConnected = true
         return status
     }
 
@@ -14,6 +15,12 @@ struct `A source's status text` {
         #expect(StatusText.placement(status) == ["sent to tcp://b:5550"])
         // An agent of an earlier version.
         #expect(StatusText.placement(CaptureStatus()) == [])
+    }
+
+    @Test func `does not say that anything is sent without a connection`() {
+        var status = status
+        status.isConnected = false
+        #expect(StatusText.placement(status) == ["waiting for tcp://b:5550"])
     }
 
     @Test func `is one line with reason and next attempt if the source cannot be captured`() {
