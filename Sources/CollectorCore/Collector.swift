@@ -29,9 +29,10 @@ package final class Collector: Sendable {
         report: @escaping @Sendable (CollectorStatus) -> Void
     ) throws(CollectorError) {
         do throws(MessagingError) {
+            let disk = LockedDisk()
             environment = CollectorEnvironment(
                 settings: settings, changeable: SharedSettings(settings.changeable),
-                layout: ArchiveLayout(root: settings.archive),
+                layout: ArchiveLayout(root: settings.archive, on: disk), archiveDisk: disk,
                 board: StatusBoard(version: settings.version), report: report, logger: logger,
                 wakeUp: try WakeUp())
         } catch {

@@ -43,6 +43,8 @@ struct CollectorEngine {
     /// Files that cannot be written: for lack of room, or for another reason.
     private var stuckPaths: Set<String> = []
     private var pathsWithoutRoom: Set<String> = []
+    /// The archive's path leads elsewhere.
+    private var isDetached = false
     /// Recording failures, the first of each, reported when the program ends.
     private(set) var failures: [String] = []
     private static var failuresKept: Int { 64 }
@@ -103,7 +105,7 @@ struct CollectorEngine {
     var repeatedRecords: UInt64 { link.duplicateRecords }
     /// Files that wait for room; ``stuckFiles`` counts files that cannot be written for another reason.
     var filesWithoutRoom: Int { pathsWithoutRoom.count }
-    var stuckFiles: Int { stuckPaths.count }
+    var stuckFiles: Int { stuckPaths.count + (isDetached ? 1 : 0) }
 
     /// See ``SessionSettings/idleTimeoutNanoseconds``; takes effect at the next tick.
     var idleTimeoutNanoseconds: Int64 {
@@ -113,6 +115,7 @@ struct CollectorEngine {
 
     /// Why it is not recording, in a few words; nil: nothing is wrong.
     var trouble: String? {
+        if isDetached { return recorder.settings.layout.detachment }
         if !pathsWithoutRoom.isEmpty {
             return "there is no room on the disk; agents keep their samples"
         }
@@ -430,11 +433,22 @@ extension CollectorEngine {
             stuck(path, error)
         case .unstuck(let path):
             unstuck(path)
+        case .detached:
+            isDetached = true
+            log(
+                .error,
+                "\(recorder.settings.layout.detachment): mount it again, or restart the collector; agents keep their samples"
+            )
+        case .attached:
+            isDetached = false
+            log(.notice, "\(recorder.settings.layout.root) is back: recording continues")
         case .notRemoved(let removal, let error):
             log(.warning, "\(error); will retry removing \(removal)")
         case .abandoned(let path, let error):
-            fail("\(path): \(error.reason)")
-            log(.error, "gave up: \(error)")
+            let reason =
+                isDetached ? recorder.settings.layout.detachment : "\(path): \(error.reason)"
+            fail(reason)
+            log(.error, "gave up: \(isDetached ? reason : "\(error)")")
         }
     }
 
@@ -817,4 +831,9 @@ extension CollectorEngine {
         }
         jobs.append(job)
     }
+}
+
+extension ArchiveLayout {
+    /// Text for an archive whose path leads elsewhere (``Disk/isAttached()``).
+    var detachment: String { "the archive \(root) was removed, replaced or unmounted" }
 }

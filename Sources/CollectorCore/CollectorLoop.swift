@@ -291,7 +291,9 @@ extension CollectorLoop {
         status.peers = services.peerClocks?.statuses.map(\.clock) ?? []
         // Before a session begins, no write can have failed yet, so the free space is checked here.
         if status.trouble == nil, status.session == nil {
-            status.trouble = services.space.trouble()
+            status.trouble =
+                environment.layout.disk.isAttached()
+                ? services.space.trouble() : environment.layout.detachment
         }
         return status
     }

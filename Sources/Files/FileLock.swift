@@ -36,6 +36,13 @@ package final class FileLock: Sendable {
         return lock
     }
 
+    /// Device and inode of the locked file; nil if the kernel does not report them.
+    package var file: (device: UInt64, inode: UInt64)? {
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else { return nil }
+        return (UInt64(status.st_dev), UInt64(status.st_ino))
+    }
+
     /// Takes the lock on a directory. Blocks without a limit: holders change files, which takes milliseconds.
     package static func wait(directory: String) throws(FileError) -> FileLock {
         let descriptor = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)

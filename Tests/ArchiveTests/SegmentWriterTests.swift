@@ -70,6 +70,31 @@ import Testing
         }
     }
 
+    @Test func `a file that another program has finished or extended is not finished`() throws {
+        let directory = TemporaryDirectory()
+        for (name, other) in [("a.mp4", "finishes"), ("b.mp4", "extends")] {
+            let path = "\(directory.path)/\(name)"
+            let writer = try SegmentWriter(
+                path: path, plan: Self.plan,
+                sessionZero: UTCTime(nanoseconds: 1_790_000_000_000_000_000))
+            try writer.append(fragment(0))
+            if other == "finishes" {
+                try SegmentFinisher.finish(RecordingFile(reopening: path))
+            } else {
+                // The same content, with another fragment.
+                let longer = "\(directory.path)/c.mp4"
+                try write(longer, fragments: 2, finished: false)
+                let bytes = try FileSystem.read(longer, limit: 1 << 20)
+                let file = try RecordingFile(reopening: path)
+                try file.append(Array(bytes[Int(file.sizeBytes)...]))
+            }
+            let before = try FileSystem.read(path, limit: 1 << 20)
+            let error = #expect(throws: ArchiveError.self) { try writer.finish() }
+            #expect(error?.isForContent == true, "\(other)")
+            #expect(try FileSystem.read(path, limit: 1 << 20) == before, "\(other)")
+        }
+    }
+
     @Test func `every flipped byte of a finished file is found`() throws {
         let directory = TemporaryDirectory()
         let path = "\(directory.path)/a.mp4"

@@ -45,6 +45,22 @@ private let second: Int64 = 1_000_000_000
         }
     }
 
+    @Test func `a detached archive is one line, and not ready until it is back`() {
+        var engine = engine()
+        _ = engine.takeLines()
+        engine.follow(.detached, at: now)
+        #expect(engine.trouble == "the archive /archive was removed, replaced or unmounted")
+        #expect(engine.stuckFiles == 1)
+        #expect(
+            engine.takeLines().map(\.text) == [
+                "the archive /archive was removed, replaced or unmounted: mount it again, or restart "
+                    + "the collector; agents keep their samples"
+            ])
+        engine.follow(.attached, at: now)
+        #expect(engine.trouble == nil && engine.stuckFiles == 0)
+        #expect(engine.takeLines().count == 1)
+    }
+
     @Test(arguments: [
         // Before this collector began, and after the present: readings of an earlier collector's clock.
         (second - 1, 0), (2 * second + 1, 0), (second, 1), (2 * second - 1_000, 1),

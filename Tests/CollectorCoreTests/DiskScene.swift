@@ -161,6 +161,17 @@ final class DiskScene {
         }
     }
 
+    /// Whether the archive was there, after each change.
+    var attachments: [Bool] {
+        events.compactMap {
+            switch $0 {
+            case .detached: false
+            case .attached: true
+            default: nil
+            }
+        }
+    }
+
     /// A source's durable sequences.
     func persisted(_ source: String) -> [ClosedRange<UInt64>] {
         events.flatMap { event -> [ClosedRange<UInt64>] in

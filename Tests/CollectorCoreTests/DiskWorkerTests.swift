@@ -125,6 +125,64 @@ import Testing
         #expect(scene.persisted("one") == [1...2])
     }
 
+    @Test func `nothing is created where a detached archive was, and it continues later`() throws {
+        let scene = try DiskScene()
+        let root = scene.layout.root
+        scene.append(3...3, to: 1, of: "one")
+        #expect(rename(root, root + ".away") == 0)
+        scene.disk.setDetached(true)
+        scene.worker.commit()
+        scene.worker.perform(.beginSession("later"))
+        scene.open(2, of: "one")
+        scene.append(4...4, to: 2, of: "one")
+        scene.worker.perform(
+            .note(
+                SourceKey(session: "session", source: "two"),
+                LedgerEntry(kind: .time, at: DiskScene.zero), records: nil))
+        // It waits for the ledger, too.
+        scene.finish(1, of: "two")
+        scene.worker.perform(.endSession(DiskScene.manifest(state: .finished)))
+        for _ in 0..<3 {
+            scene.worker.retry()
+            scene.worker.commit()
+        }
+        scene.hear()
+        #expect(!FileSystem.exists(root))
+        #expect(scene.worker.isStuck)
+        #expect(scene.stuckPaths.isEmpty)
+        #expect(scene.attachments == [false])
+        #expect(scene.persisted("one") == [1...2])
+
+        #expect(rename(root + ".away", root) == 0)
+        scene.disk.setDetached(false)
+        for _ in 0..<2 {
+            scene.worker.retry()
+            scene.worker.commit()
+        }
+        scene.hear()
+        #expect(scene.attachments == [false, true])
+        #expect(scene.persisted("one") == [1...2, 3...3, 4...4])
+        #expect(scene.rescued.isEmpty && scene.worker.rescues.isEmpty)
+        #expect(scene.stuckPaths.isEmpty)
+        #expect(scene.report(1, of: "two").state == .finished)
+        #expect(FileSystem.isDirectory(scene.layout.session("later")))
+    }
+
+    @Test func `jobs that wait for a detached archive are given up with one event`() throws {
+        let scene = try DiskScene()
+        scene.disk.setDetached(true)
+        for source in ["one", "two"] {
+            scene.open(2, of: source)
+            scene.append(3...3, to: 2, of: source)
+        }
+        scene.worker.abandon()
+        scene.hear()
+        let abandoned = scene.events.compactMap { event -> String? in
+            if case .abandoned(let path, _) = event { path } else { nil }
+        }
+        #expect(abandoned == [scene.layout.root])
+    }
+
     @Test func `a failed commit is reported as stuck, and later as free`() throws {
         let scene = try DiskScene()
         let directory = scene.layout.session("session")

@@ -441,7 +441,9 @@ private final class SessionsScene {
                 } else {
                     harness.apply(harness.recorder.writeOff(rescued, at: now))
                 }
-            case .written, .ended, .stuck, .unstuck, .notRemoved, .abandoned: break
+            case .written, .ended, .stuck, .unstuck, .detached, .attached, .notRemoved,
+                .abandoned:
+                break
             }
         }
     }

@@ -26,6 +26,7 @@ package final class FaultyDisk: Disk {
         var capacityBytes: Int?
         var faultOneIn: Int?
         var badPaths: [String: Int32] = [:]
+        var isDetached = false
         /// For tests that detect a missing `fdatasync`.
         var ignoresSynchronization = false
         private(set) var faults = 0
@@ -72,6 +73,11 @@ package final class FaultyDisk: Disk {
     package func setFault(_ errno: Int32?, at path: String) {
         state.withLock { $0.badPaths[path] = errno }
     }
+
+    /// Whether the archive's path leads elsewhere.
+    package func setDetached(_ isDetached: Bool) { state.withLock { $0.isDetached = isDetached } }
+
+    package func isAttached() -> Bool { state.withLock { !$0.isDetached } }
 
     /// Whether `fdatasync` reports success without synchronising.
     package func setIgnoresSynchronization(_ ignores: Bool) {

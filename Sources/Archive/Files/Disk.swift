@@ -4,7 +4,7 @@ import Glibc
 /// All system calls that change an archive.
 ///
 /// They have Linux's semantics: each returns what the system call of its name returns, −1 with `errno` on failure. No
-/// symbolic link is followed in any part of a path. Read-only calls are not included. So tests can put a simulated disk
+/// symbolic link is followed in any part of a path. Read-only calls are not included, except ``isAttached()``. So tests can put a simulated disk
 /// with torn writes, lost writes, errors and no space under the real files of a real archive, and run the recording
 /// code.
 package protocol Disk: Sendable {
@@ -38,6 +38,12 @@ package protocol Disk: Sendable {
     func unlink(_ path: String) -> Int32
     /// rmdir(2).
     func removeDirectory(_ path: String) -> Int32
+    /// Whether the archive's path still leads to the archive. If it does not, nothing must be created.
+    func isAttached() -> Bool
+}
+
+extension Disk {
+    package func isAttached() -> Bool { true }
 }
 
 /// A ``Disk`` that makes the system calls.

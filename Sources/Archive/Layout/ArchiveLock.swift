@@ -6,8 +6,17 @@ import Glibc
 /// The locked file is not deleted: a lock file's existence would outlive a killed collector.
 package final class ArchiveLock: Sendable {
     private let lock: FileLock
+    private let path: String
 
-    private init(_ lock: FileLock) { self.lock = lock }
+    private init(_ lock: FileLock, path: String) {
+        self.lock = lock
+        self.path = path
+    }
+
+    /// The locked file; nil if the kernel does not report it.
+    var locked: LockedFile? {
+        lock.file.map { LockedFile(path: path, device: $0.device, inode: $0.inode) }
+    }
 
     /// - Parameter timeout: blocks up to this long while another process has the lock.
     /// - Returns: nil if another process still has it.
@@ -34,7 +43,7 @@ package final class ArchiveLock: Sendable {
     ) throws(ArchiveError) -> ArchiveLock? {
         do throws(FileError) {
             return try FileLock.take(descriptor, kind, path: layout.lock, timeout: timeout)
-                .map { ArchiveLock($0) }
+                .map { ArchiveLock($0, path: layout.lock) }
         } catch {
             throw ArchiveError(error)
         }

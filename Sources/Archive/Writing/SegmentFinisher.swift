@@ -19,6 +19,10 @@ package enum SegmentFinisher {
             if case .noSamples = error { return }
             throw .malformed(path: file.path, reason: "cannot be finished: \(error)")
         }
+        guard UInt64(finish.movieOffset) <= file.sizeBytes else {
+            throw .malformed(
+                path: file.path, reason: "cannot be finished: another program has appended to it")
+        }
         // An index left by an earlier attempt.
         if UInt64(finish.movieOffset) < file.sizeBytes {
             try file.cut(to: UInt64(finish.movieOffset))
@@ -33,6 +37,11 @@ package enum SegmentFinisher {
     /// The writes that finish a growing file.
     package static func plan(_ source: some ByteSource) throws(MP4Error) -> InPlaceFinish {
         var scanner = try FragmentScanner(source)
+        guard !scanner.layout.isFinished else {
+            throw .invalid(
+                box: "mdat", offset: scanner.layout.placeholderOffset,
+                reason: "another program has finished the file")
+        }
         var builder = try FinalMovieBuilder(initialMovie: scanner.layout.initialMovie)
         var priming = PrimingCounter()
         while let fragment = try scanner.next() {

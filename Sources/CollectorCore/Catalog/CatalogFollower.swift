@@ -142,7 +142,7 @@ struct CatalogFollower {
             }
         }
         do throws(ArchiveError) {
-            try place.remove()
+            try removeCatalog()
             return []
         } catch {
             return [.lost(error)]
@@ -155,8 +155,13 @@ struct CatalogFollower {
         isBelieved: Bool, pause: Duration, now: ContinuousClock.Instant,
         _ reports: inout [CatalogReport]
     ) {
+        guard layout.disk.isAttached() else {
+            state = .away(
+                isBelieved: isBelieved, pause: min(pause * 2, Self.longestPause), due: now + pause)
+            return
+        }
         do throws(ArchiveError) {
-            if !isBelieved { try place.remove() }
+            if !isBelieved { try removeCatalog() }
             let (catalog, complaint) = try place.open()
             if let complaint { reports.append(.mended(complaint)) }
             let summary = try CatalogIndexing.update(
@@ -185,6 +190,11 @@ struct CatalogFollower {
         }
     }
 
+    /// Deletes the archive's catalog. A catalog at the path of a detached archive is not the archive's.
+    private func removeCatalog() throws(ArchiveError) {
+        if layout.disk.isAttached() { try place.remove() }
+    }
+
     private mutating func lose(
         _ error: ArchiveError, pause: Duration, now: ContinuousClock.Instant,
         _ reports: inout [CatalogReport]
@@ -196,7 +206,7 @@ struct CatalogFollower {
         state = .away(isBelieved: false, pause: min(pause * 2, Self.longestPause), due: now + pause)
         reports.append(.lost(error))
         do throws(ArchiveError) {
-            try place.remove()
+            try removeCatalog()
         } catch let other {
             reports.append(.lost(other))
         }

@@ -43,6 +43,7 @@ struct ArchivePreparation {
             throw .cannotRecord(archive: settings.archive, reason: error.reason)
         }
         let lock = try lock()
+        environment.archiveDisk.follow(lock)
         guard try takeOver() else { return nil }
         let recovered = try recover()
         return PreparedArchive(lock: lock, recovered: recovered, sessionNames: try names())

@@ -9,6 +9,8 @@ struct CollectorEnvironment: Sendable {
     /// Settings that may change while the collector runs.
     let changeable: SharedSettings
     let layout: ArchiveLayout
+    /// The archive's disk.
+    let archiveDisk: LockedDisk
     /// The collector's status, from the moment it listens.
     let board: StatusBoard
     /// Called about once a second on the receiving thread.

@@ -89,6 +89,10 @@ enum DiskEvent: Sendable {
     case stuck(path: String, ArchiveError)
     /// Writing succeeds again.
     case unstuck(path: String)
+    /// The archive's path leads elsewhere: nothing is written until it leads to the archive again.
+    case detached
+    /// It leads to the archive again.
+    case attached
     /// The removal failed; the next survey finds the item again.
     case notRemoved(Removal, ArchiveError)
     /// Given up at the end of the program: this file is incomplete.

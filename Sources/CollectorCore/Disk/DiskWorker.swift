@@ -1,5 +1,6 @@
 import Archive
 import Files
+import Glibc
 import Media
 import Operations
 
@@ -46,6 +47,8 @@ struct DiskWorker {
     var events: [DiskEvent] = []
     /// Paths that could not be made durable or replaced, and have not succeeded since.
     private var complaints: Set<String> = []
+    /// The archive's path leads elsewhere (``Disk/isAttached()``): jobs wait, and nothing is made durable.
+    private(set) var isDetached = false
     /// State that a restarted collector need not read from files.
     var checkpoints = Checkpoints()
     /// Times of files until durable, for monitoring.
@@ -67,7 +70,9 @@ struct DiskWorker {
     }
 
     var isDirty: Bool { !dirty.isEmpty || !dirtyLedgers.isEmpty || !newDirectories.isEmpty }
-    var isStuck: Bool { !stuck.isEmpty || !ends.isEmpty || rescues.values.contains { !$0.isDone } }
+    var isStuck: Bool {
+        isDetached || !stuck.isEmpty || !ends.isEmpty || rescues.values.contains { !$0.isDone }
+    }
 
     /// Whether a file has so much data that is not durable that recovery could not check it with another credit window.
     var mustCommit: Bool {
@@ -99,6 +104,24 @@ struct DiskWorker {
         if spine?.hasListener(for: kinds) == true { pendingEvents.append(event()) }
     }
 
+    /// Checks that the archive's path leads to the archive, and reports a change.
+    mutating func isAttached() -> Bool {
+        guard layout.disk.isAttached() == isDetached else { return !isDetached }
+        isDetached.toggle()
+        events.append(isDetached ? .detached : .attached)
+        return !isDetached
+    }
+
+    /// Whether a job has to wait until the archive is back. Before bytes are appended to an open file, nothing is checked: they
+    /// do not count before the next commit, which checks.
+    private mutating func waitsForArchive(_ job: DiskJob) -> Bool {
+        if case .append(let id, _) = job, segments[id]?.writer.sizeBytes != 0 { return isDetached }
+        return !isAttached()
+    }
+
+    /// The reason of jobs that wait until the archive is back; jobs that depend on them wait, too.
+    var absence: ArchiveError { Self.absence(of: layout.lock) }
+
     /// Performs one job, or queues it behind the jobs that it depends on.
     mutating func perform(_ job: DiskJob) {
         if case .remove(let removal) = job {
@@ -118,9 +141,17 @@ struct DiskWorker {
             stuck[queue]?.jobs.append(job)
             return
         }
+        if waitsForArchive(job) {
+            stuck[queue] = Backlog(path: job.path(in: layout), jobs: [job], error: absence)
+            return
+        }
         do throws(ArchiveError) {
             try attempt(job)
         } catch {
+            guard isAttached(), error != absence else {
+                stuck[queue] = Backlog(path: job.path(in: layout), jobs: [job], error: absence)
+                return
+            }
             if giveUp(job, error) { return }
             let path = job.path(in: layout)
             events.append(.stuck(path: path, error))
@@ -152,6 +183,7 @@ struct DiskWorker {
     /// Retries stuck jobs.
     mutating func retry() {
         space.forget()
+        guard isAttached() else { return }
         for (queue, backlog) in stuck.sorted(by: { $0.key < $1.key }) {
             stuck[queue] = nil
             var rest = backlog.jobs[...]
@@ -163,7 +195,7 @@ struct DiskWorker {
                 }
                 events.append(.unstuck(path: backlog.path))
             } catch {
-                if let job = rest.first, giveUp(job, error) {
+                if isAttached(), let job = rest.first, giveUp(job, error) {
                     for job in rest.dropFirst() { _ = isInVain(job) }
                     events.append(.unstuck(path: backlog.path))
                 } else {
@@ -181,6 +213,7 @@ struct DiskWorker {
 
     /// Writes the ends of sessions that nothing delays any more.
     private mutating func endSessions() {
+        guard !ends.isEmpty, isAttached() else { return }
         for job in ends {
             guard case .endSession(let manifest) = job else { continue }
             let session = manifest.session
@@ -225,6 +258,11 @@ struct DiskWorker {
 
     /// Gives up the jobs that are still stuck.
     mutating func abandon() {
+        if isDetached, isDirty || !stuck.isEmpty || !ends.isEmpty {
+            events.append(.abandoned(path: layout.root, absence))
+            stuck.removeAll()
+            rescues.removeAll()
+        }
         for backlog in stuck.values.sorted(by: { $0.path < $1.path }) {
             events.append(.abandoned(path: backlog.path, backlog.error))
         }
@@ -243,6 +281,7 @@ struct DiskWorker {
     /// Makes everything written durable, then reports it.
     mutating func commit() {
         space.forget()
+        guard isAttached() else { return }
         let ids = dirty.sorted()
         for id in ids {
             meter?.beginOperation()
@@ -279,11 +318,16 @@ struct DiskWorker {
         }
     }
 
+    private static func absence(of path: String) -> ArchiveError {
+        .system(operation: "find", path: path, errno: ENOENT)
+    }
+
     /// Recreates a directory that was removed while it was recorded into. Ledger lines that were not durable are written again;
     /// the agent sends again whatever else was not durable.
     private mutating func restore(
         _ directory: String, _ error: ArchiveError
     ) throws(ArchiveError) {
+        guard isAttached() else { throw absence }
         let own = segments.keys.filter {
             let source = layout.source($0.owner)
             return source == directory || source.hasPrefix(directory + "/")
@@ -323,7 +367,7 @@ struct DiskWorker {
     mutating func prepareToPersist(_ id: SourceKey) throws(ArchiveError) {
         let own = layout.source(id)
         if rescues[id] != nil, !FileSystem.isDirectory(own) {
-            try restore(own, .system(operation: "find", path: own, errno: 2))
+            try restore(own, Self.absence(of: own))
         }
         try synchronizeDirectories { own == $0 || own.hasPrefix($0 + "/") }
         if let backlog = stuck[layout.ledger(id)] { throw backlog.error }
@@ -352,6 +396,8 @@ struct DiskWorker {
 
     /// Reports a failure outside of a job.
     private mutating func complain(of path: String, _ error: ArchiveError) {
+        // The archive's absence is reported already.
+        guard isAttached() else { return }
         complaints.insert(path)
         events.append(.stuck(path: path, error))
     }
@@ -368,7 +414,7 @@ struct DiskWorker {
         do throws(ArchiveError) {
             try synchronizeSegment(id)
         } catch {
-            fail(id.owner, error)
+            if isAttached() { fail(id.owner, error) }
         }
     }
 
@@ -478,6 +524,7 @@ struct DiskWorker {
 
     /// Removes an item if possible. Otherwise the next survey finds it again: nothing waits for it.
     private mutating func remove(_ removal: Removal) {
+        guard isAttached() else { return }
         do throws(ArchiveError) {
             try attempt(removal)
         } catch {

@@ -30,13 +30,13 @@ struct Rescue: Sendable {
 
 extension DiskWorker {
     /// Ends a source's files after a job of one of them has failed. Returns whether that is the right reaction: for
-    /// lack of space a job waits, and so does a job that no open file depends on.
+    /// lack of space and without the archive a job waits, and so does a job that no open file depends on.
     mutating func giveUp(_ job: DiskJob, _ error: ArchiveError) -> Bool {
         switch job {
         case .append(let id, _), .finish(let id):
-            guard !error.isForRoom || segments[id]?.writer.hasLostPages == true else {
-                return false
-            }
+            guard error != absence,
+                !error.isForRoom || segments[id]?.writer.hasLostPages == true
+            else { return false }
             fail(id.owner, error)
             _ = isInVain(job)
             return true
@@ -109,6 +109,7 @@ extension DiskWorker {
             rescues[id] = rescue
             events.append(.rescued(rescued))
         } catch {
+            guard isAttached() else { return }
             // As long as possibly lost data cannot be cut from the file, the source waits: its agent keeps everything.
             if !rescue.hasComplained { events.append(.stuck(path: id.description, error)) }
             rescues[id]?.hasComplained = true
