@@ -442,6 +442,8 @@ extension CollectorEngine {
         case .attached:
             isDetached = false
             log(.notice, "\(recorder.settings.layout.root) is back: recording continues")
+        case .restored(let directory):
+            record(recorder.restored(directory, at: now))
         case .notRemoved(let removal, let error):
             log(.warning, "\(error); will retry removing \(removal)")
         case .abandoned(let path, let error):

@@ -53,6 +53,34 @@ private let second: Int64 = 1_000_000_000
         #expect(try scene.flaws() == [])
     }
 
+    @Test(arguments: [true, false])
+    func `records in a removed directory are named as lost in the new ledger`(
+        withSession: Bool
+    ) throws {
+        let scene = try SessionsScene()
+        for _ in 0..<4 { scene.picture() }
+        scene.commit()
+        let segment = try #require(scene.segments.last)
+        #expect(try scene.explained(of: segment.owner) == [])
+        try FileSystem.removeTree(
+            withSession
+                ? scene.layout.session(segment.session) : scene.layout.source(segment.owner))
+        // Its open file still takes data, which must not count as durable.
+        scene.picture()
+        scene.commit()
+        for _ in 0..<5 where scene.wentOn == 0 { scene.retry() }
+        #expect(scene.wentOn == 1)
+        scene.sendAgain()
+        // The durable records; the last one was still waiting for its fragment.
+        #expect(try scene.explained(of: segment.owner) == [1...3])
+        #expect(FileSystem.exists(scene.layout.manifest(segment.session)))
+        // The next collector begins with what it finds.
+        let recovered = try scene.recovered()
+        #expect(recovered.session?.sources.first?.firsts.values.first == 1)
+        let report = try SessionVerifier.verify(segment.session, in: scene.layout)
+        #expect(report.sources.first?.gaps.map(\.cause) == ["write failed"])
+    }
+
     @Test func `a rescue waits until the losses of earlier sessions are written`() throws {
         let scene = try DiskScene()
         let earlier = SourceKey(session: "session", source: "one")
@@ -327,7 +355,7 @@ private final class SessionsScene {
     let disk: FaultyDisk
     let layout: ArchiveLayout
     private var worker: DiskWorker
-    private var harness = SessionHarness()
+    private var harness: SessionHarness
     private var camera = SteadyCamera("camera")
     private var time: Int64 = 0
     private var done = 0
@@ -340,6 +368,7 @@ private final class SessionsScene {
         disk = FaultyDisk(root: root, seed: 1)
         layout = ArchiveLayout(root: root, on: disk)
         worker = DiskWorker(layout: layout, space: FreeSpace(reserveBytes: 0, directory: root))
+        harness = SessionHarness(layout: layout)
         camera.tracks = [DiskScene.format]
         harness.open(camera, at: 0)
     }
@@ -441,6 +470,8 @@ private final class SessionsScene {
                 } else {
                     harness.apply(harness.recorder.writeOff(rescued, at: now))
                 }
+            case .restored(let directory):
+                harness.apply(harness.recorder.restored(directory, at: now))
             case .written, .ended, .stuck, .unstuck, .detached, .attached, .notRemoved,
                 .abandoned:
                 break
@@ -455,6 +486,17 @@ private final class SessionsScene {
                 FileVerifier.verify($0).sequences.values.flatMap(\.self)
             }
         }
+    }
+
+    /// The records that a source's ledger explains.
+    func explained(of source: SourceKey) throws -> [ClosedRange<UInt64>] {
+        try Ledger.read(layout.ledger(source)).entries.flatMap(\.sequences)
+    }
+
+    /// The state that the next collector finds.
+    func recovered() throws -> RecoveredArchive {
+        try ArchiveRecovery.run(
+            layout, now: SessionHarness.instant(time).utc, idleTimeoutNanoseconds: 0)
     }
 
     /// The records that the ledger of each session explains.

@@ -119,10 +119,10 @@ struct SessionHarness {
         startAt: SessionManifest.StartPolicy = .firstSample,
         segmentNanoseconds: Int64 = 600_000_000_000, idleTimeoutNanoseconds: Int64 = 0,
         idleFragmentNanoseconds: Int64? = nil, host: HostClock = HostClock(boot: "this"),
-        siteName: String? = nil
+        siteName: String? = nil, layout: ArchiveLayout = ArchiveLayout(root: "/archive")
     ) {
         var settings = SessionSettings(
-            layout: ArchiveLayout(root: "/archive"), startAt: startAt,
+            layout: layout, startAt: startAt,
             segmentNanoseconds: segmentNanoseconds,
             idleTimeoutNanoseconds: idleTimeoutNanoseconds, software: "test")
         if let idleFragmentNanoseconds {

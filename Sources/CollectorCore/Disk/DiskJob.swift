@@ -85,6 +85,8 @@ enum DiskEvent: Sendable {
     /// The files of a source with a failed file are consistent. All jobs of the source until ``DiskJob/goOn(_:)`` are
     /// discarded: their content has to be sent again.
     case rescued(RescuedSource)
+    /// A directory that was removed while it was recorded into exists again, empty.
+    case restored(directory: String)
     /// A file cannot be written; writing is retried, and nothing of it is acknowledged until it succeeds.
     case stuck(path: String, ArchiveError)
     /// Writing succeeds again.

@@ -282,6 +282,10 @@ struct DiskWorker {
     mutating func commit() {
         space.forget()
         guard isAttached() else { return }
+        for id in Set(dirty.map(\.owner)).sorted() {
+            meter?.beginOperation()
+            restoreDirectory(of: id)
+        }
         let ids = dirty.sorted()
         for id in ids {
             meter?.beginOperation()
@@ -318,6 +322,27 @@ struct DiskWorker {
         }
     }
 
+    /// The directory of a source, or of its session, if it was removed while it was recorded into; otherwise nil.
+    private func removedDirectory(of id: SourceKey) throws(ArchiveError) -> String? {
+        let session = layout.session(id.session)
+        guard try FileSystem.hasDirectory(session) else { return session }
+        let source = layout.source(id)
+        return try FileSystem.hasDirectory(source) ? nil : source
+    }
+
+    /// Recreates the directory of a source with data to be made durable. Without it, its open files have no names: data in them
+    /// would count as durable and be lost when they are closed.
+    private mutating func restoreDirectory(of id: SourceKey) {
+        do throws(ArchiveError) {
+            if let directory = try removedDirectory(of: id) {
+                try restore(directory, Self.absence(of: directory))
+            }
+            takeBackComplaint(of: layout.source(id))
+        } catch {
+            complain(of: layout.source(id), error)
+        }
+    }
+
     private static func absence(of path: String) -> ArchiveError {
         .system(operation: "find", path: path, errno: ENOENT)
     }
@@ -334,8 +359,11 @@ struct DiskWorker {
         }
         // The content of unlinked files is lost, whatever their descriptors report.
         for id in own { segments[id]?.unsynchronised = [] }
-        for id in Set(own.map(\.owner)).sorted() { fail(id, error) }
+        let owners = Set(own.map(\.owner)).sorted()
+        for id in owners { fail(id, error) }
         try FileSystem.makeDirectories(directory, on: layout.disk)
+        for id in owners { try FileSystem.makeDirectories(layout.source(id), on: layout.disk) }
+        events.append(.restored(directory: directory))
         for source in ledgers.keys.sorted() where layout.ledger(source).hasPrefix(directory + "/") {
             guard let ledger = ledgers[source] else { continue }
             // If the next steps fail, its lines are not durable and are not reported as durable.
@@ -366,8 +394,8 @@ struct DiskWorker {
     /// Synchronises the new directories and the ledger of a source: they must be durable before its records are.
     mutating func prepareToPersist(_ id: SourceKey) throws(ArchiveError) {
         let own = layout.source(id)
-        if rescues[id] != nil, !FileSystem.isDirectory(own) {
-            try restore(own, Self.absence(of: own))
+        if rescues[id] != nil, let directory = try removedDirectory(of: id) {
+            try restore(directory, Self.absence(of: directory))
         }
         try synchronizeDirectories { own == $0 || own.hasPrefix($0 + "/") }
         if let backlog = stuck[layout.ledger(id)] { throw backlog.error }

@@ -103,6 +103,13 @@ struct DurableRecords: Sendable {
         self[source, spool]?.durable ?? SequenceSet()
     }
 
+    /// The durable records of a spool in a range that are, or were, on disk here.
+    func onDisk(
+        of source: String, spool: SpoolID, in range: ClosedRange<UInt64>
+    ) -> [ClosedRange<UInt64>] {
+        self[source, spool]?.present.present(in: range) ?? []
+    }
+
     /// The records of all spools that are on disk here, by source; with ``ReleasePolicy/stored``, also those that the
     /// object store has.
     var held: [(source: String, spool: SpoolID, durable: SequenceSet, stored: SequenceSet?)] {

@@ -58,6 +58,48 @@ extension SessionRecorder {
         return actions + [.job(.goOn(id))]
     }
 
+    /// A directory that was removed while it was recorded into exists again, empty: its acknowledged records are lost, because no
+    /// agent has them any more, and the new ledgers record that.
+    mutating func restored(_ directory: String, at now: Instant) -> [Action] {
+        let present = sources.filter(\.value.value.hasJoined).mapValues(\.value.spoolEnds)
+        var sessions = endedSessions
+        if let sessionName { sessions.append((sessionName, present)) }
+        var actions: [Action] = []
+        for (session, ends) in sessions {
+            for name in ends.keys.sorted() {
+                let source = settings.layout.source(session, name)
+                guard source == directory || source.hasPrefix(directory + "/") else { continue }
+                let lost = (ends[name] ?? []).flatMap {
+                    removed($0, of: name, in: session, at: now)
+                }
+                guard !lost.isEmpty else { continue }
+                let key = SourceKey(session: session, source: name)
+                actions += [.job(.beginSource(key))] + lost
+            }
+        }
+        // The session's description may have been in the directory.
+        return sessionName == nil ? actions : actions + [writeManifest()]
+    }
+
+    /// Lines for the records of a spool that were on disk, in a directory that was removed.
+    private func removed(
+        _ end: SessionManifest.SpoolEnd, of name: String, in session: String, at now: Instant
+    ) -> [Action] {
+        guard let first = end.first, let spool = SpoolID(hexadecimal: end.spool),
+            first <= end.sequences.highest
+        else { return [] }
+        return durable.onDisk(of: name, spool: spool, in: first...end.sequences.highest).flatMap {
+            lost -> [Action] in
+            let text = "records \(lost.lowerBound) to \(lost.upperBound) were removed from the disk"
+            // The line acknowledges nothing: the records are acknowledged already.
+            return gap(
+                lost, of: name, spool, cause: LostRecords.writeFailed,
+                "the directory was removed while it was recorded into", in: session,
+                acknowledges: false, at: now)
+                + [.note(Note(level: .warning, source: name, text: text))]
+        }
+    }
+
     /// Registers the durable records of a source that nothing else acknowledges.
     private mutating func learn(_ rescued: RescuedSource) -> [Action] {
         let name = rescued.id.source
@@ -137,7 +179,7 @@ extension SessionRecorder {
     /// A ledger line about records that are lost everywhere.
     private func gap(
         _ sequences: ClosedRange<UInt64>, of source: String, _ spool: SpoolID, cause: String,
-        _ text: String, in session: String, at now: Instant
+        _ text: String, in session: String, acknowledges: Bool = true, at now: Instant
     ) -> [Action] {
         var entry = LedgerEntry(kind: .gap, at: now.utc)
         entry.firstSequence = sequences.lowerBound
@@ -149,8 +191,9 @@ extension SessionRecorder {
             .job(
                 .note(
                     SourceKey(session: session, source: source), entry,
-                    records: PersistedRecords(
-                        source: source, spool: spool, sequences: [sequences]))),
+                    records: acknowledges
+                        ? PersistedRecords(source: source, spool: spool, sequences: [sequences])
+                        : nil)),
             .lost(source: source, cause: cause),
         ]
     }
