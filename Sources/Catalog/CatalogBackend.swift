@@ -41,4 +41,9 @@ extension CatalogBackend {
         case .system, .badName, .noRoom, .unavailable, .store: false
         }
     }
+
+    /// Whether the catalog's own files cannot be read or written, for example for lack of room.
+    package func isPlace(of error: ArchiveError) -> Bool {
+        if case .system(_, let path, _) = error { path.hasPrefix(name) } else { false }
+    }
 }

@@ -161,6 +161,27 @@ import TestRecordings
         withExtendedLifetime(lock) {}
     }
 
+    @Test func `the files are read if there is no room for changes of the catalog`() throws {
+        try archive.addSession("one", segments: 1)
+        let library = try library()
+        _ = try CatalogIndexing.update(SQLiteCatalog.open(archive.layout), archive.layout)
+        let path = SQLiteCatalog.path(archive.layout)
+        let answer = try library.askCatalog { _ throws(ArchiveError) -> Int in
+            throw .system(operation: "use the catalog", path: path, errno: ENOSPC)
+        }
+        #expect(answer == nil)
+        #expect(complaints.all.count == 1)
+        #expect(
+            complaints.all.first?.hasSuffix("No space left on device; reading the files instead")
+                == true)
+        // An error of another file is not the catalog's.
+        #expect(throws: ArchiveError.self) {
+            try library.askCatalog { _ throws(ArchiveError) -> Int in
+                throw .system(operation: "read", path: "/elsewhere", errno: EIO)
+            }
+        }
+    }
+
     @Test func `an invalid catalog is rebuilt if no collector records`() throws {
         try archive.addSession("one", segments: 1)
         let path = SQLiteCatalog.path(archive.layout)

@@ -17,6 +17,10 @@ extension RecordingLibrary {
         } catch {
             // Without write access for the catalog's own files, recordings are read instead.
             if error.isForPermission || isReadOnly && error.isForLock { return nil }
+            if place.isPlace(of: error) {
+                if catalogInterval.isDue() { complain("\(error); reading the files instead") }
+                return nil
+            }
             guard place.isCause(of: error) else { throw error }
             if catalogInterval.isDue() {
                 complain("\(error); reading the files instead: 'tributary index' rebuilds it")
