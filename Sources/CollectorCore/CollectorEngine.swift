@@ -113,6 +113,15 @@ struct CollectorEngine {
         set { recorder.idleTimeoutNanoseconds = newValue }
     }
 
+    /// Whether the catalog's server was unavailable for the catalog's thread, or for the site's reports. It is logged once.
+    private var isCatalogAway = false
+    /// Whether the catalog's thread has changes that wait for the server.
+    private var isCatalogWaiting = false
+    /// Whether the last reports failed.
+    private var isSiteAway = false
+    /// Whether there is no catalog until it is rebuilt.
+    private var isCatalogLost = false
+
     /// Why it is not recording, in a few words; nil: nothing is wrong.
     var trouble: String? {
         if isDetached { return recorder.settings.layout.detachment }
@@ -492,6 +501,7 @@ extension CollectorEngine {
     mutating func follow(_ report: CatalogReport) {
         switch report {
         case .lost(let error):
+            isCatalogLost = true
             counts.hasCatalog = false
             log(
                 .error,
@@ -504,6 +514,9 @@ extension CollectorEngine {
             } else if sessions > 0 {
                 log(.info, "added or updated \(sessions) sessions in the catalog")
             }
+            isCatalogLost = false
+            isCatalogAway = false
+            isCatalogWaiting = false
             counts.hasCatalog = true
         case .incomplete(let problems):
             for problem in problems { log(.warning, "the catalog is out of date: \(problem)") }
@@ -513,11 +526,8 @@ extension CollectorEngine {
             log(.warning, complaint)
         case .locked(let error):
             if error.isForServer {
-                counts.hasCatalog = false
-                log(
-                    .warning,
-                    "the catalog cannot be updated: \(error); recording continues, and the catalog catches up later"
-                )
+                isCatalogWaiting = true
+                catalogIsAway(error)
             } else {
                 log(
                     .warning,
@@ -525,9 +535,35 @@ extension CollectorEngine {
                 )
             }
         case .unlocked:
+            isCatalogAway = false
+            isCatalogWaiting = false
             counts.hasCatalog = true
             log(.info, "the catalog is up to date again")
         }
+    }
+
+    /// The site's reports use the catalog's server, also while the catalog has no changes.
+    /// - Parameter outage: why the last reports were not written; nil: they were.
+    mutating func followSite(outage: ArchiveError?) {
+        guard (outage != nil) != isSiteAway else { return }
+        isSiteAway = outage != nil
+        if let outage {
+            catalogIsAway(outage)
+        } else if isCatalogAway, !isCatalogWaiting {
+            isCatalogAway = false
+            counts.hasCatalog = !isCatalogLost
+            log(.info, "the catalog is up to date again")
+        }
+    }
+
+    private mutating func catalogIsAway(_ error: ArchiveError) {
+        counts.hasCatalog = false
+        guard !isCatalogAway else { return }
+        isCatalogAway = true
+        log(
+            .warning,
+            "the catalog cannot be updated: \(error); recording continues, and the catalog catches up later"
+        )
     }
 
     private mutating func stuck(_ path: String, _ error: ArchiveError) {

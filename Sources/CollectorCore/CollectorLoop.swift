@@ -255,6 +255,7 @@ extension CollectorLoop {
         guard let site = services.site else { return }
         let answers = site.takeAnswers()
         engine.isSiteReachable = answers.isReachable
+        engine.followSite(outage: answers.outage)
         for (ticket, answer) in answers.agreements {
             engine.agreed(ticket, on: answer, at: now)
         }

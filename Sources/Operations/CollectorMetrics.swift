@@ -57,7 +57,7 @@ package enum CollectorMetrics {
             status.sessionsEnded)
         text.single(
             "tributary_catalog_kept", .gauge,
-            "Whether the catalog matches the files; 0 until the next start.",
+            "Whether the catalog matches the files; 0 while it is rebuilt or its server is unavailable.",
             status.hasCatalog ? 1 : 0 as UInt64)
     }
 

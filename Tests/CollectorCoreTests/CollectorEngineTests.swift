@@ -61,6 +61,33 @@ private let second: Int64 = 1_000_000_000
         #expect(engine.takeLines().count == 1)
     }
 
+    @Test func `an unavailable catalog server is one line, whoever notices it first`() {
+        let outage = ArchiveError.unavailable(place: "db1", reason: "no answer")
+        var engine = engine()
+        /// The new lines, and whether the catalog is kept.
+        func state(_ change: (inout CollectorEngine) -> Void) -> (lines: Int, isKept: Bool) {
+            _ = engine.takeLines()
+            change(&engine)
+            return (engine.takeLines().count, engine.counts.hasCatalog)
+        }
+        // An idle catalog: only the site's reports fail.
+        #expect(state { $0.followSite(outage: nil) } == (0, true))
+        #expect(state { $0.followSite(outage: outage) } == (1, false))
+        #expect(state { $0.followSite(outage: outage) } == (0, false))
+        #expect(state { $0.followSite(outage: nil) } == (1, true))
+        // Its thread notices it later, and waits longer.
+        #expect(state { $0.followSite(outage: outage) } == (1, false))
+        #expect(state { $0.follow(.locked(outage)) } == (0, false))
+        #expect(state { $0.followSite(outage: nil) } == (0, false))
+        #expect(state { $0.follow(.unlocked) } == (1, true))
+        // Its thread notices it first, and its end, too.
+        #expect(state { $0.follow(.locked(outage)) } == (1, false))
+        #expect(state { $0.followSite(outage: outage) } == (0, false))
+        #expect(state { $0.follow(.unlocked) } == (1, true))
+        #expect(state { $0.followSite(outage: outage) } == (0, true))
+        #expect(state { $0.followSite(outage: nil) } == (0, true))
+    }
+
     @Test(arguments: [
         // Before this collector began, and after the present: readings of an earlier collector's clock.
         (second - 1, 0), (2 * second + 1, 0), (second, 1), (2 * second - 1_000, 1),

@@ -177,8 +177,12 @@ import Testing
         away.note(facts())
         usleep(30_000)
         #expect(place.reports.isEmpty)
+        // From the second attempt on.
+        #expect(wait { away.takeAnswers().outage != nil })
+        #expect(away.takeAnswers().outage?.isForServer == true)
         place.fail(nil)
         #expect(wait { !place.reports.isEmpty })
+        #expect(wait { away.takeAnswers().outage == nil })
         #expect(lines.count == 0)
         away.stop(until: .now() + .seconds(10))
 

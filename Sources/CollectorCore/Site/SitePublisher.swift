@@ -11,7 +11,8 @@ import Threads
 /// thread of its own.
 ///
 /// Waits for it are limited by ``SessionAgreement``. While the server is unavailable, no report is written, and the
-/// others see the age of the last one; the catalog's thread logs it.
+/// others see the age of the last one. ``Answers/outage`` reports it: the catalog's thread uses the same server, but only when it
+/// has changes.
 final class SitePublisher: Sendable {
     /// Interval of reports. Each writes one row, independent of the bitrate.
     static let intervalSeconds = 5.0
@@ -38,6 +39,8 @@ final class SitePublisher: Sendable {
         var isReachable: Bool
         /// By ticket; nil: the question was not answered.
         var agreements: [(ticket: UInt64, agreement: SiteAgreement?)] = []
+        /// Why the last reports, two or more, were not written; nil: the last one was, or the server was not the reason.
+        var outage: ArchiveError?
         /// The session of the last report, if another one is the site's, or the site does not know it.
         var denied: String?
     }
@@ -53,7 +56,12 @@ final class SitePublisher: Sendable {
         /// The server counts as reachable until the first attempt: otherwise, the first session would begin without the site.
         var answers = Answers(isReachable: true)
         var answer: SourceLocations.Answer?
+        /// Reports in a row that the server did not take.
+        var failedReports = 0
     }
+
+    /// A single failure may be a connection that the server has closed.
+    private static let failuresOfOutage = 2
 
     private let place: any SiteReporting
     private let template: SiteReport
@@ -94,7 +102,10 @@ final class SitePublisher: Sendable {
 
     func takeAnswers() -> Answers {
         state.withLock { state in
-            defer { state.answers = Answers(isReachable: state.answers.isReachable) }
+            defer {
+                state.answers = Answers(
+                    isReachable: state.answers.isReachable, outage: state.answers.outage)
+            }
             return state.answers
         }
     }
@@ -170,6 +181,8 @@ final class SitePublisher: Sendable {
                 report, Self.holdings(facts), recording: facts.recording)
             state.withLock { state in
                 state.answers.isReachable = true
+                state.answers.outage = nil
+                state.failedReports = 0
                 state.answers.denied = echo.isAgreed ? nil : facts.recording?.session
             }
             complain(
@@ -179,8 +192,12 @@ final class SitePublisher: Sendable {
                 })
             return true
         } catch {
-            state.withLock { $0.answers.isReachable = false }
-            // The catalog's thread uses the same server, and logs that it is unavailable.
+            state.withLock { state in
+                state.answers.isReachable = false
+                state.failedReports = error.isForServer ? state.failedReports + 1 : 0
+                state.answers.outage =
+                    state.failedReports >= Self.failuresOfOutage ? error : nil
+            }
             if !error.isForServer { complain("the site does not hear of this collector: \(error)") }
             return false
         }
