@@ -50,6 +50,8 @@ struct CollectorEngine {
     private static var failuresKept: Int { 64 }
     /// Sources whose agents were refused while they were sending, since the session began, each with a word for the reason.
     private var shutOut: [String: String] = [:]
+    /// By session: the first of its files that could not be finished because of its content.
+    private var damages: [String: String] = [:]
     /// Since when nothing can be written.
     private var stuckSince: Int64?
     /// Time without a possible write after which agents are sent away: longer than retention or a busy disk delays writes.
@@ -456,11 +458,17 @@ extension CollectorEngine {
         case .notRemoved(let removal, let error):
             log(.warning, "\(error); will retry removing \(removal)")
         case .abandoned(let path, let error):
+            // Nothing of it was acknowledged.
             let reason =
                 isDetached ? recorder.settings.layout.detachment : "\(path): \(error.reason)"
-            fail(reason)
+            fail("\(reason); agents keep the rest")
             log(.error, "gave up: \(isDetached ? reason : "\(error)")")
         }
+    }
+
+    /// The first file of a finished session that could not be finished; nil: every file is final.
+    mutating func takeDamage(of session: String) -> String? {
+        damages.removeValue(forKey: session)
     }
 
     /// Counts and logs a recording event.
@@ -630,6 +638,10 @@ extension CollectorEngine {
     /// A source's files are consistent again after a failure: its agent sends the missing records again.
     private mutating func goOn(_ rescued: RescuedSource, at now: Instant) {
         for note in rescued.notes { log(LinkLog(note)) }
+        let session = rescued.id.session
+        if damages[session] == nil {
+            damages[session] = rescued.notes.first { $0.level == .error }?.text
+        }
         let name = rescued.id.source
         guard recorder.canGoOn(rescued) else {
             record(recorder.writeOff(rescued, at: now))

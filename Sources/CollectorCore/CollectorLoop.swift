@@ -450,7 +450,8 @@ extension CollectorLoop {
                 finishing.insert(session)
             case .sessionFinished(let session):
                 finishing.remove(session)
-                for (question, reply) in stops.finished(session) {
+                let damage = engine.takeDamage(of: session)
+                for (question, reply) in stops.finished(session, damage: damage) {
                     question.answer(reply)
                 }
             case .wantRoom:

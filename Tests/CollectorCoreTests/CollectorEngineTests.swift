@@ -59,6 +59,26 @@ private let second: Int64 = 1_000_000_000
         engine.follow(.attached, at: now)
         #expect(engine.trouble == nil && engine.stuckFiles == 0)
         #expect(engine.takeLines().count == 1)
+        let error = ArchiveError.system(operation: "write", path: "/archive/x", errno: 28)
+        engine.follow(.abandoned(path: "/archive/x", error), at: now)
+        #expect(engine.failures == ["/archive/x: No space left on device; agents keep the rest"])
+    }
+
+    @Test func `a file that cannot be finished is reported for its session`() {
+        var engine = engine()
+        let entry = SessionManifest.Source(
+            name: "camera", agent: "", address: "", tracks: [], isComplete: false)
+        let notes = [
+            RecoveryNote(.warning, "cut"), RecoveryNote(.error, "x.mp4: damaged; left unchanged"),
+            RecoveryNote(.error, "y.mp4: damaged; left unchanged"),
+        ]
+        let rescued = RescuedSource(
+            id: SourceKey(session: "evening", source: "camera"),
+            source: RecoveredSource(entry: entry), spools: [], notes: notes)
+        engine.follow(.rescued(rescued), at: now)
+        #expect(engine.takeDamage(of: "morning") == nil)
+        #expect(engine.takeDamage(of: "evening") == "x.mp4: damaged; left unchanged")
+        #expect(engine.takeDamage(of: "evening") == nil)
     }
 
     @Test func `an unavailable catalog server is one line, whoever notices it first`() {

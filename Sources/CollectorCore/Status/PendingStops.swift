@@ -11,11 +11,19 @@ struct PendingStops: Sendable {
     }
 
     /// A session is finished: returns the answers that are due.
+    /// - Parameter damage: the first file of the session that could not be finished; nil: every file is final.
     mutating func finished(
-        _ name: String
+        _ name: String, damage: String?
     ) -> [(question: ControlServer.Question, reply: ControlReply.Reply)] {
         let due = waiting.filter { $0.session.name == name }
         waiting.removeAll { $0.session.name == name }
-        return due.map { ($0.question, .sessionStopped($0.session)) }
+        return due.map { question, session in
+            guard let damage else { return (question, .sessionStopped(session)) }
+            return (
+                question,
+                .failure(
+                    .other, "session \(name) is stopped, but not every file is final: \(damage)")
+            )
+        }
     }
 }
