@@ -224,6 +224,8 @@ struct ModuleMap {
             "what is recorded of a source, held elsewhere, missing and twice changes one account of its numbers",
         "Sources/AgentCore/Uplink/Delivery.swift":
             "all that befalls an agent's spools changes the same senders, which nobody else may",
+        "Sources/CollectorCore/Disk/DiskWorker.swift":
+            "every job, commit and retry of the archive's files changes the same open files and backlogs",
         "Sources/Wire/AgentLink/AgentLink.swift":
             "every message of a connection changes the same state, cursors and pauses",
         "Tests/SimulationTests/Group/GroupSimulation.swift":
