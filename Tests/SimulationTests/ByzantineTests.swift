@@ -136,8 +136,9 @@ import Wire
         for seed in Self.seeds { #expect(try violations(of: seed) == [], "seed \(seed)") }
     }
 
-    /// Found among thousands: ticks of one format read in another's timescale, and samples of an hour each.
-    @Test(arguments: [211, 228, 259] as [UInt64])
+    /// Found among thousands: ticks of one format read in another's timescale; samples of an hour each; a resumed session's zero
+    /// that one agent's clock moved.
+    @Test(arguments: [211, 228, 259, 1339, 1529, 1652] as [UInt64])
     func `seeds that failed once pass`(seed: UInt64) throws {
         #expect(try violations(of: seed) == [])
     }

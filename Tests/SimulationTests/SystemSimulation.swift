@@ -74,6 +74,8 @@ struct SystemSimulation {
     private(set) var crashes = 0
     /// Power was cut, and the torn files are not yet recovered.
     private var isTorn = false
+    /// Sources with a failed file when the last collector ended; empty after a recovery.
+    private var leftFailing: Set<String> = []
     /// By agent and spool: the sequence that the collector declared durable.
     private var acknowledged: [String: [SpoolID: UInt64]] = [:]
     /// By agent: digest of all headers sent to it.
@@ -464,6 +466,7 @@ extension SystemSimulation {
         if disk.isDead { return try crash() }
         suspensions += 1
         deliver()
+        leftFailing.formUnion(collector?.failing ?? [])
         collector = nil
         uploads = nil
         byzantine?.lostCollector()
@@ -476,6 +479,7 @@ extension SystemSimulation {
     /// The collector dies and restarts after a while.
     private mutating func crash() throws {
         crashes += 1
+        leftFailing.formUnion(collector?.failing ?? [])
         collector = nil
         uploads = nil
         byzantine?.lostCollector()
@@ -582,6 +586,7 @@ extension SystemSimulation {
             uploads = SimulatedUploads(layout, to: bucket, time: time, seed: storeRandom.next())
         }
         isTorn = false
+        leftFailing = []
         try checkPlayable("after recovery")
     }
 }
@@ -604,7 +609,7 @@ extension SystemSimulation {
     }
 
     private mutating func checkPlayable(_ when: String) throws {
-        let failing = collector?.failing ?? []
+        let failing = collector?.failing ?? leftFailing
         let names = byzantine == nil ? nil : Set(agents.map(\.name))
         for flaw in try ArchiveInspection(layout, readsMedia: false, of: names).unplayable
         where !failing.contains(where: flaw.contains) {
