@@ -151,7 +151,7 @@ package final class HostLookup: Sendable {
         return host.isEmpty || host == "*" ? nil : String(host)
     }
 
-    /// The place of the host in `tcp://[source;]host:port`.
+    /// The range of the host in `tcp://[source;]host:port`.
     static func hostRange(of endpoint: String) -> Range<String.Index>? {
         guard endpoint.hasPrefix("tcp://"), let colon = endpoint.lastIndex(of: ":") else {
             return nil

@@ -3,7 +3,7 @@ import Messaging
 import Synchronization
 import Threads
 
-/// Resolves host names on threads of its own: one for each name, however many connections wait for it.
+/// Resolves host names on separate threads: one for each name, shared by all connections that wait for it.
 ///
 /// A lookup takes as long as the name servers, which is tens of seconds if none answers. libzmq would resolve names on the thread
 /// that serves all connections of a context, so it gets numeric addresses only.

@@ -8,8 +8,8 @@ package import Threads
 /// Uploads an archive to an object store in the background.
 ///
 /// The files are authoritative. The uploader is notified of changes (``changed(_:)``), and scans the archive at the start
-/// and after lost notifications. Proofs beside the segments state what is in the store, so the uploader can be stopped at
-/// any moment.
+/// whenever notifications were lost. A proof next to each segment records its upload, so the uploader can be stopped at any
+/// moment.
 package final class Uploader: Sendable {
     /// A change of an archive.
     package enum Change: Hashable, Sendable {

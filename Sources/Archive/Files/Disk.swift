@@ -4,9 +4,9 @@ import Glibc
 /// All system calls that change an archive.
 ///
 /// They have Linux's semantics: each returns what the system call of its name returns, −1 with `errno` on failure. No
-/// symbolic link is followed in any part of a path. Read-only calls are not included, except ``isAttached()``. So tests can put a simulated disk
-/// with torn writes, lost writes, errors and no space under the real files of a real archive, and run the recording
-/// code.
+/// symbolic link is followed in any part of a path. Read-only calls are not included, except ``isAttached()``. So tests
+/// can put a simulated disk with torn writes, lost writes, errors and no space under the real files of a real archive,
+/// and run the recording code.
 package protocol Disk: Sendable {
     /// open(2) of a regular file, and of nothing else; files that are only read need not be opened this way.
     func open(_ path: String, flags: Int32, mode: UInt32) -> Int32

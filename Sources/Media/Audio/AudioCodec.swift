@@ -38,7 +38,7 @@ package struct AudioCodec: Hashable, Sendable, CustomStringConvertible {
     package func hash(into hasher: inout Hasher) { hasher.combine(libraryName) }
 }
 
-/// The place of a decoder's configuration in a sample entry.
+/// The box of a sample entry that contains the decoder's configuration.
 package enum AudioConfigurationBox: Hashable, Sendable {
     /// `esds`, with these `objectTypeIndication`s (ISO/IEC 14496-1 §7.2.6.6); the first one is written.
     case elementaryStream(objectTypes: [UInt8])

@@ -305,7 +305,7 @@ final class ExportQueue: Sendable {
         var status = stat()
         guard stat(directory, &status) == 0, status.st_mode & S_IFMT == S_IFDIR else {
             throw ExportError.refused(
-                path: directory, reason: "the place of exports is no directory")
+                path: directory, reason: "it is not a directory")
         }
         guard [geteuid(), 0].contains(status.st_uid) else {
             throw ExportError.refused(

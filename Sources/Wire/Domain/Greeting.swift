@@ -33,8 +33,8 @@ package struct Hello: Hashable, Sendable {
     }
 }
 
-/// An agent's statements about its situation. They pass unchanged from the agent's uplink (``LinkRoute``) through ``Hello`` to
-/// the collector's recorder (``SourceIntroduction``): a new field of Hello belongs here.
+/// An agent's statements about its collectors and its spool. The agent's uplink makes them (``LinkRoute``), ``Hello`` carries them,
+/// and the collector's recorder reads them (``SourceIntroduction``): a new field of Hello belongs here.
 package struct AgentStatement: Hashable, Sendable {
     /// The spool's term; 0: the agent does not support terms.
     package var term: UInt64 = 0

@@ -58,8 +58,8 @@ final class HostFieldHandler: ChannelInboundHandler, RemovableChannelHandler {
     }
 }
 
-/// Adds a ``RequestFlawHandler`` and a ``HostFieldHandler`` to HTTP/1.1 connections, because Hummingbird only allows handlers after its own translation of
-/// requests.
+/// Adds a ``RequestFlawHandler`` and a ``HostFieldHandler`` to HTTP/1.1 connections, because Hummingbird only allows
+/// handlers after its own translation of requests.
 final class HostFieldInstaller: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = NIOAny
 
