@@ -399,6 +399,18 @@ private struct Left {
         }
     }
 
+    @Test(arguments: [-3_600 * second, 3_600 * second])
+    func `after a reboot, an agent's clock that jumped does not move zero`(jump: Int64) throws {
+        var left = Left()
+        left.spool.sequences = SequenceSet(upTo: 20)
+        var camera = left.camera
+        camera.clockNanoseconds = Rebooted.shift + jump
+        var server = Rebooted(left, wallErrorNanoseconds: 0)
+        server.open(camera, at: 61 * second)
+        let zero = try #require(server.harness.recorder.sessionZero)
+        #expect(abs(zero - (Left.zero - Rebooted.shift)) < second)
+    }
+
     @Test(arguments: [-37 * second, 29 * second, 400_000_000, -400_000_000])
     func `after a reboot, zero is found through an agent whose clock ran on`(
         wallError: Int64
