@@ -55,6 +55,7 @@ private struct Algorithm: @unchecked Sendable {
 
     /// - Parameter properties: selects an implementation (property(7)).
     private init(_ name: String, properties: String?) {
+        Libcrypto.keepUntilExit()
         guard let pointer = EVP_MD_fetch(nil, name, properties) else {
             preconditionFailure("libcrypto has no \(name)")
         }

@@ -1,5 +1,6 @@
 package import ArgumentParser
 import Glibc
+import Hashing
 import Logging
 
 /// Exit statuses of all programs (sysexits where applicable).
@@ -50,6 +51,7 @@ package enum Program {
         arguments: [String] = Array(CommandLine.arguments.dropFirst()),
         signals: StartSignals = .usual
     ) -> Never {
+        Libcrypto.keepUntilExit()
         signals.begin()
         signal(SIGPIPE, SIG_IGN)
         let options = given(to: Command.self, arguments, name: name)
