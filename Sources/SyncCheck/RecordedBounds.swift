@@ -67,25 +67,42 @@ package struct RecordedBounds: Sendable {
         let record = try RetimingRecord(parsing: box.payload)
         // Codes are in pictures.
         guard let mapping = record.track(.video) ?? record.track(.audio),
-            let track = layout.initialMovie.track(mapping.kind),
-            let table = movie.track(mapping.kind)?.samples
+            let track = layout.initialMovie.track(mapping.kind)
         else { return }
-        // A knot is at a decoding time. Samples that are decoded before it may be presented up to this much later.
-        let delay = try rescale(
-            Int64(table.compositionOffsets.max() ?? 0), from: track.timescale, to: .nanoseconds)
-        entries = []
-        for knot in mapping.knots {
-            let bound = Int64(clamping: knot.boundNanoseconds)
-            let decoded = try rescale(
-                knot.ticks - track.mediaTimeShift, from: track.timescale, to: .nanoseconds)
-            let isBetter = bound < entries.last?.boundNanoseconds ?? 0
-            entries.append(
-                Entry(
-                    startNanoseconds: (originNanoseconds ?? 0) + decoded + knot.shiftNanoseconds
-                        + (isBetter ? delay : 0),
-                    boundNanoseconds: bound))
+        var retiming = FileRetiming(record, movie: layout.initialMovie)
+        var scanner = try FragmentScanner(source)
+        var samples: [(presentationNanoseconds: Int64, boundNanoseconds: Int64)] = []
+        while var fragment = try scanner.next() {
+            let recorded = fragment.samples(of: mapping.kind).map(\.dts)
+            retiming.apply(to: &fragment)
+            for (ticks, sample) in zip(recorded, fragment.samples(of: mapping.kind)) {
+                let presentation = try rescale(
+                    sample.dts + Int64(sample.compositionOffset) - track.mediaTimeShift,
+                    from: track.timescale, to: .nanoseconds)
+                samples.append(
+                    (
+                        (originNanoseconds ?? 0) + presentation,
+                        Int64(clamping: mapping.boundNanoseconds(at: ticks))
+                    ))
+            }
         }
-        entries.sort { $0.startNanoseconds < $1.startNanoseconds }
+        self = RecordedBounds(samples: samples, originNanoseconds: originNanoseconds)
+    }
+
+    /// The bounds of samples, by their presentation times.
+    package init(
+        samples: [(presentationNanoseconds: Int64, boundNanoseconds: Int64)],
+        originNanoseconds: Int64? = nil
+    ) {
+        self.originNanoseconds = originNanoseconds
+        var last: Int64?
+        for (presentation, bound) in samples.sorted(by: { $0 < $1 }) {
+            defer { last = presentation }
+            guard bound != entries.last?.boundNanoseconds else { continue }
+            // Between two samples, so that a time that is rounded differently has its own sample's bound.
+            let start = last.map { $0 + (presentation - $0) / 2 } ?? presentation
+            entries.append(Entry(startNanoseconds: start, boundNanoseconds: bound))
+        }
     }
 
     /// The bounds on the file's own timeline, which starts at zero.
@@ -134,5 +151,11 @@ package struct RecordedBounds: Sendable {
         let bounds = entries.map(\.boundNanoseconds)
         guard let least = bounds.min(), let most = bounds.max() else { return nil }
         return least...most
+    }
+}
+
+extension ScannedFragment {
+    fileprivate func samples(of kind: TrackKind) -> [ScannedSample] {
+        runs.filter { $0.track == kind }.flatMap(\.samples)
     }
 }

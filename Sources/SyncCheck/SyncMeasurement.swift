@@ -130,11 +130,19 @@ package struct SyncMeasurement {
         var beyond = 0
         var largest: Int64?
         for point in first.trace.points {
-            guard let other = second.trace.deviation(at: point.reference) else { continue }
-            let error = point.deviation - other
+            guard let (before, after) = second.trace.neighbours(of: point.reference) else {
+                continue
+            }
+            let error =
+                point.deviation
+                - Trace.deviation(at: point.reference, between: before, and: after)
             errors.append(error)
+            // An interpolated time is as far off as the worse one of the two.
+            let others = [before, after].compactMap {
+                second.source.bounds.bound(at: $0.presentation)
+            }
             if let bound = first.source.bounds.bound(at: point.presentation),
-                let otherBound = second.source.bounds.bound(at: point.presentation - error)
+                let otherBound = others.max()
             {
                 let sum = bound.addingReportingOverflow(otherBound)
                 let allowed = sum.overflow ? .max : sum.partialValue

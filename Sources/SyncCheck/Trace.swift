@@ -24,17 +24,22 @@ struct Trace: Sendable {
         }.sorted { $0.reference < $1.reference }
     }
 
-    /// The deviation at an instant of the reference, interpolated between the nearest pictures; nil if they are too far
-    /// away.
-    func deviation(at reference: Int64) -> Int64? {
+    /// The nearest pictures before and after an instant of the reference, or the one at it; nil if they are too far away.
+    func neighbours(of reference: Int64) -> (before: Point, after: Point)? {
         let next = points.partitioningIndex { $0.reference >= reference }
         guard next < points.count else { return nil }
         let after = points[next]
-        if after.reference == reference { return after.deviation }
+        if after.reference == reference { return (after, after) }
         guard next > 0 else { return nil }
         let before = points[next - 1]
+        return after.reference - before.reference <= Self.farthestNanoseconds
+            ? (before, after) : nil
+    }
+
+    /// The deviation at an instant of the reference, interpolated between two pictures.
+    static func deviation(at reference: Int64, between before: Point, and after: Point) -> Int64 {
         let length = after.reference - before.reference
-        guard length <= Self.farthestNanoseconds else { return nil }
+        guard length > 0 else { return after.deviation }
         let part = Double(reference - before.reference) / Double(length)
         return before.deviation
             + Int64((part * Double(after.deviation - before.deviation)).rounded())

@@ -61,6 +61,32 @@ import Testing
         #expect(report.isAccepted == (beyond == 0))
     }
 
+    /// A file's first picture may be presented late, with a larger bound (`MovedPicture`).
+    @Test(arguments: [(Int64(450_000), 0), (100_000, 1)])
+    func `a time between two pictures has the larger one of their bounds`(
+        _ bound: Int64, _ beyond: Int
+    ) throws {
+        let instant = 4 * Self.second
+        var late = source("b", start: 0) { $0 == instant ? $0 + 327_000 : $0 }
+        late.bounds = RecordedBounds(
+            samples: late.observations.pictures.map {
+                ($0.presentationNanoseconds, $0.codedNanoseconds == instant ? bound : 100_000)
+            })
+        // 10 ms before the late picture, it has one of its own.
+        var prompt = source("a", start: 30_000_000) { $0 + 30_000_000 }
+        prompt.bounds = RecordedBounds(boundNanoseconds: 100_000)
+        let report = SyncMeasurement.measure([prompt, late])
+        let pair = try #require(report.pairs.first)
+        #expect(pair.recordedBoundNanoseconds == bound + 100_000)
+        #expect(pair.picturesBeyondBound == beyond)
+    }
+
+    @Test func `a picture has its own bound`() {
+        let bounds = RecordedBounds(samples: [(100, 150), (0, 450), (200, 150), (300, 90)])
+        #expect([-5, 0, 100, 200, 300, 400].map(bounds.bound) == [450, 450, 150, 150, 90, 90])
+        #expect(bounds.range == 90...450)
+    }
+
     @Test func `clocks with other zeros and rates are compared on the reference clock`() throws {
         // 200 ppm fast: its 40 ms are 8 µs shorter.
         let clock = ReferenceClock(offsetNanoseconds: 500 * Self.second, skewPPB: 200_000)
