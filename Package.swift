@@ -135,7 +135,8 @@ let package = Package(
         library("MP4", "Files", "Media"),
         library("Spooling", "CChecksum", "CLinux", "Files"),
         library(
-            "Terminal", argumentParser, logging, "CLinux", "CYAML", "Files", "Hashing", "JSON", "Media"),
+            "Terminal", argumentParser, logging, "CLinux", "CYAML", "Files", "Hashing", "JSON",
+            "Media"),
         library("FFmpegSupport", "Files", "CFFmpeg", "Media", "MP4"),
 
         // Recordings on disk; who may write them; media of all kinds.
