@@ -45,8 +45,14 @@ struct CollectorEngine {
     private var pathsWithoutRoom: Set<String> = []
     /// The archive's path leads elsewhere.
     private var isDetached = false
-    /// Recording failures, the first of each, reported when the program ends.
-    private(set) var failures: [String] = []
+    /// Recording failures, reported when the program ends.
+    var failures: [String] {
+        lastingFailures + unauthorized.sorted { $0.key < $1.key }.map(\.value)
+    }
+    /// The first of each.
+    private var lastingFailures: [String] = []
+    /// The failures of sources whose keys were revoked while they were sending; a source that sends again has none.
+    private var unauthorized: [String: String] = [:]
     private static var failuresKept: Int { 64 }
     /// Sources whose agents were refused while they were sending, since the session began, each with a word for the reason.
     private var shutOut: [String: String] = [:]
@@ -715,6 +721,7 @@ extension CollectorEngine {
         places.opened(source.name, at: latest)
         departures[source.name] = nil
         shutOut[source.name] = nil
+        unauthorized[source.name] = nil
         log(
             LinkLog(
                 .info, "connected from \(source.address)",
@@ -776,9 +783,15 @@ extension CollectorEngine {
         case .throttled, .moved:
             record(recorder.disconnected(source, at: now))
         case .refused(let refusal):
-            fail("\(source): \(reason)")
+            let failure = "\(source): \(reason)"
             // The key was valid when the agent connected, and has been revoked since.
-            shutOut[source] = refusal == .unauthorized ? "revoked" : "refused"
+            if refusal == .unauthorized {
+                if unauthorized.count < Self.failuresKept { unauthorized[source] = failure }
+                shutOut[source] = "revoked"
+            } else {
+                fail(failure)
+                shutOut[source] = "refused"
+            }
             record(recorder.giveUp(source, at: now))
         }
     }
@@ -861,8 +874,10 @@ extension CollectorEngine {
     }
 
     private mutating func fail(_ text: String) {
-        guard failures.count < Self.failuresKept, !failures.contains(text) else { return }
-        failures.append(text)
+        guard lastingFailures.count < Self.failuresKept, !lastingFailures.contains(text) else {
+            return
+        }
+        lastingFailures.append(text)
     }
 
     /// Adds a job for the disk. Of the session descriptions that are submitted together, only two are written: the

@@ -26,8 +26,13 @@ package struct SessionFinder: Sendable {
     /// The archive's library, once it is open.
     private final class OpenedLibrary: Sendable {
         private let library = Mutex<RecordingLibrary?>(nil)
+        private let hasOmission = Mutex(false)
 
-        var isIncomplete: Bool { library.withLock { $0?.isIncomplete ?? false } }
+        var isIncomplete: Bool {
+            hasOmission.withLock { $0 } || library.withLock { $0?.isIncomplete ?? false }
+        }
+
+        func noteOmission() { hasOmission.withLock { $0 = true } }
 
         /// Two threads may both open it; the library opened first is used.
         func library(
@@ -76,6 +81,9 @@ package struct SessionFinder: Sendable {
     /// Whether something was left out of an answer because an archive, or a part of one, could not be read. There was a line
     /// about it.
     package var isIncomplete: Bool { opened.isIncomplete }
+
+    /// The caller has left out media, and printed a line about it.
+    package func noteOmission() { opened.noteOmission() }
 
     /// One session of the archive: by its ID, the name or a tag that was given to it, or `latest` for the newest.
     package func session(named name: String) throws -> FoundSession {

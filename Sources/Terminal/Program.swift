@@ -48,7 +48,7 @@ package enum Program {
     ///   - signals: the handling of signals until the command has its own.
     package static func main<Command: ParsableCommand>(
         _ command: Command.Type, name: String = Command._commandName,
-        arguments: [String] = Array(CommandLine.arguments.dropFirst()),
+        arguments: [String] = CommandArguments.all,
         signals: StartSignals = .usual
     ) -> Never {
         Libcrypto.keepUntilExit()
@@ -128,7 +128,7 @@ package enum Program {
 
     private static func currentOptions(
         of command: any ParsableCommand.Type,
-        _ arguments: [String] = Array(CommandLine.arguments.dropFirst())
+        _ arguments: [String] = CommandArguments.all
     ) throws(ConfigurationError) -> MergedOptions {
         try MergedOptions(
             arguments, environment: OptionEnvironment.current(), command: command)
@@ -140,7 +140,7 @@ package enum Program {
     /// - Throws: ``UsageError`` with one line, when they are invalid.
     package static func groups<Command: GroupingCommand>(
         of command: Command.Type,
-        _ arguments: [String] = Array(CommandLine.arguments.dropFirst())
+        _ arguments: [String] = CommandArguments.all
     ) throws(UsageError) -> [(command: Command, options: MergedOptions)] {
         let groups: [MergedOptions]
         do throws(ConfigurationError) {

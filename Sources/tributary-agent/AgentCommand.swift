@@ -182,7 +182,7 @@ struct AgentCommand: ParsableCommand {
     ]
 
     static func main() {
-        let words = Array(CommandLine.arguments.dropFirst())
+        let words = CommandArguments.all
         let rest = Array(words.dropFirst())
         switch words.first {
         case "help": Program.main(AgentCommand.self, arguments: ["--help"])

@@ -44,7 +44,7 @@ struct DoctorCommand: ParsableCommand {
 
     func run() throws {
         // After the name of the command.
-        let arguments = Array(CommandLine.arguments.dropFirst(2))
+        let arguments = Array(CommandArguments.all.dropFirst())
         let list = try Program.groups(of: DoctorCommand.self, arguments).map { $0.command }
         let elements = (list.isEmpty ? [self] : list).map {
             CameraService.Element(

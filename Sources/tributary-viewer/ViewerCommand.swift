@@ -530,7 +530,7 @@ struct ViewerCommand: RepeatingCommand {
 
     static func main() {
         // `users` manages the accounts. Without a command, the viewer is started.
-        let words = Array(CommandLine.arguments.dropFirst())
+        let words = CommandArguments.all
         switch words.first {
         case "users":
             Program.main(UsersCommand.self, arguments: Array(words.dropFirst()))

@@ -25,7 +25,7 @@ struct TributaryCommand: ParsableCommand {
         ])
 
     static func main() {
-        let words = Array(CommandLine.arguments.dropFirst())
+        let words = CommandArguments.all
         do throws(UsageError) {
             let arguments = try AgentCommand.arranged(words)
             Program.main(TributaryCommand.self, arguments: arguments)

@@ -2,6 +2,7 @@ import Archive
 import Containers
 import ExportCore
 import Foundation
+import Recordings
 import TestMedia
 import Testing
 
@@ -37,6 +38,16 @@ import Testing
         let report = try Self.bring(path, directory)
         #expect(report.isIntact, "\(report.allFindings)")
         #expect(report.sources[0].recordedSamples > 40)
+    }
+
+    @Test(arguments: [0, 1, 2])
+    func `a lost file of an import is damage`(index: Int) throws {
+        let archive = try ImportedArchive()
+        let name = archive.session.name
+        let paths = try archive.layout.segmentPaths(name, "stage")
+        try #require(paths.count == 3)
+        try FileManager.default.removeItem(atPath: paths[index])
+        #expect(!(try SessionVerifier.verify(name, in: archive.layout).isIntact))
     }
 
     @Test func `an unsupported file is refused, and nothing of it is left`() throws {

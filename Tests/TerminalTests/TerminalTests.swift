@@ -188,3 +188,8 @@ private struct List: ParsableCommand {
         #expect(OptionEnvironment.meant(by: variable, among: options) == meant)
     }
 }
+
+@Test func `the kernel's arguments are Swift's`() {
+    #expect(CommandArguments.ofKernel == CommandLine.arguments)
+    #expect(CommandArguments.all == Array(CommandLine.arguments.dropFirst()))
+}

@@ -61,8 +61,9 @@ struct CopyWatch: Hashable, Sendable {
     private static let patienceNanoseconds: Int64 = 10_000_000_000
 
     private var persisted: UInt64 = 0
-    /// Time since which it is away, or lacks records and persists none.
+    /// Time since which it is away, or lacks records and persists none. It begins anew when the collector returns.
     private var since: Int64?
+    private var isHere = false
 
     /// - Parameters:
     ///   - owed: number of records that it lacks.
@@ -70,7 +71,9 @@ struct CopyWatch: Hashable, Sendable {
     mutating func follow(isFlowing: Bool, owed: UInt64, persisted: UInt64, now: Int64) {
         let isActive = isFlowing && (owed == 0 || persisted != self.persisted)
         self.persisted = persisted
-        since = isActive ? nil : since ?? now
+        let hasReturned = isFlowing && !isHere
+        isHere = isFlowing
+        since = isActive ? nil : hasReturned ? now : since ?? now
     }
 
     func lags(now: Int64) -> Bool {

@@ -353,7 +353,8 @@ private struct ImportRecorder {
         }
         try FileSystem.replace(
             source.layout.ledger(source.session, source.name), with: ledger)
-        return SessionManifest.SpoolEnd(spool: spool, sequences: SequenceSet(upTo: sequence))
+        return SessionManifest.SpoolEnd(
+            spool: spool, first: 1, sequences: SequenceSet(upTo: sequence))
     }
 
     private mutating func note(_ kind: LedgerEntry.Kind, _ fill: (inout LedgerEntry) -> Void) {

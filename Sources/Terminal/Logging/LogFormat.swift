@@ -12,7 +12,7 @@ package enum LogFormat: String, CaseIterable, ExpressibleByArgument, Sendable {
     package static let ofThisProcess: LogFormat = {
         let environment = getenv(OptionEnvironment.variable(of: option))
             .flatMap { LogFormat(rawValue: String(cString: $0)) }
-        return chosen(by: CommandLine.arguments.dropFirst()) ?? environment ?? .text
+        return chosen(by: CommandArguments.all) ?? environment ?? .text
     }()
 
     private static let option = "log-format"

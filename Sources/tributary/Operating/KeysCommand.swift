@@ -1,3 +1,4 @@
+import Archive
 import ArgumentParser
 import Glibc
 import JSON
@@ -142,6 +143,11 @@ struct AuthorizeKeyCommand: ParsableCommand {
             if authorization.mayWatch { rights.append("watch every source live") }
             let allowed = rights.isEmpty ? "write nothing" : rights.joined(separator: ", and ")
             print("\(authorization.name) (\(authorization.key.shortText)) may \(allowed)")
+            if let expires = authorization.expires {
+                print(
+                    "Its key is that of an enrolment line, which works once, until \(UTCTime(nanoseconds: expires * 1_000_000_000)); "
+                        + "'tributary keys enrol \(authorization.name)' makes a new one")
+            }
         }
     }
 }

@@ -5,6 +5,7 @@ import Terminal
 
 /// Finds media of a session that a command cannot read: the archive has its proofs alone.
 struct AbsentMediaCheck {
+    private let finder: SessionFinder
     private let session: RecordedSession
     private let absent: [AbsentMedia]
     /// Whether the command reads an object store.
@@ -12,6 +13,7 @@ struct AbsentMediaCheck {
 
     /// - Parameter inputs: by which the session was found.
     init(_ finder: SessionFinder, _ inputs: [String], _ session: RecordedSession) throws {
+        self.finder = finder
         self.session = session
         guard inputs.count == 1, case .session(let found) = try finder.subject(inputs[0]) else {
             // Loose files have no proofs.
@@ -23,7 +25,7 @@ struct AbsentMediaCheck {
         readsStore = found.library.hasBucket
     }
 
-    /// Prints a line for each source with absent media in a range.
+    /// Prints a line for each source with absent media in a range, which the finder then counts as left out.
     /// - Parameters:
     ///   - sources: the requested ones; empty: not stated.
     ///   - from, until: session time, nanoseconds; nil: the beginning, or the end.
@@ -40,12 +42,15 @@ struct AbsentMediaCheck {
             if !readsStore, session.source(source) == nil, isNeeded {
                 throw Failure("the media of \(source) is in \(stores): add --store \(stores)")
             }
-            let segments = media.count == 1 ? "1 segment" : "\(media.count) segments"
+            let isOne = media.count == 1
+            let segments = isOne ? "1 segment" : "\(media.count) segments"
+            let are = isOne ? "is" : "are"
             Program.complain(
                 readsStore
-                    ? "\(segments) of \(source) cannot be found, and are left out: \(stores) had them (the first is \(media[0].segment.fileName))"
-                    : "\(segments) of \(source) are in \(stores), and are left out: add --store \(stores)"
+                    ? "\(segments) of \(source) cannot be found, and \(are) left out: \(stores) had \(isOne ? "it" : "them") (\(isOne ? "" : "the first is ")\(media[0].segment.fileName))"
+                    : "\(segments) of \(source) \(are) in \(stores), and \(are) left out: add --store \(stores)"
             )
+            finder.noteOmission()
         }
     }
 }

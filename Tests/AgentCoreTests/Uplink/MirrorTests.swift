@@ -646,6 +646,22 @@ struct MirrorTests {
             lines.first?.contains("\(name) is connected, and puts nothing on its disk") ?? false)
     }
 
+    @Test func `a collector that has returned has ten seconds to persist records`() {
+        let second: Int64 = 1_000_000_000
+        var watch = CopyWatch()
+        watch.follow(isFlowing: false, owed: 0, persisted: 7, now: 0)
+        watch.follow(isFlowing: false, owed: 100, persisted: 7, now: 12 * second)
+        #expect(watch.lags(now: 12 * second))
+        for now in [13, 18] as [Int64] {
+            watch.follow(isFlowing: true, owed: 100, persisted: 7, now: now * second)
+            #expect(!watch.lags(now: now * second))
+        }
+        watch.follow(isFlowing: true, owed: 100, persisted: 7, now: 23 * second)
+        #expect(watch.lags(now: 23 * second))
+        watch.follow(isFlowing: true, owed: 90, persisted: 17, now: 24 * second)
+        #expect(!watch.lags(now: 40 * second))
+    }
+
     @Test(arguments: [false, true])
     func `a collector that has everything is asked again every ten seconds only`(isMirror: Bool)
         throws
