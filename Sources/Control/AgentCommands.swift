@@ -10,12 +10,17 @@ package enum AgentCommands {
     package static func all<Route: AgentRoute>(
         by route: Route.Type
     ) -> [any ParsableCommand.Type] {
-        [
-            AgentStatusCommand<Route>.self, AgentSetCommand<Route>.self,
-            AgentStartCommand<Route>.self, AgentStopCommand<Route>.self,
-            AgentControlsCommand<Route>.self, AgentKeyframeCommand<Route>.self,
-            AgentSnapshotCommand<Route>.self,
-        ]
+        AgentCommandName.allCases.map { name in
+            switch name {
+            case .status: AgentStatusCommand<Route>.self
+            case .set: AgentSetCommand<Route>.self
+            case .start: AgentStartCommand<Route>.self
+            case .stop: AgentStopCommand<Route>.self
+            case .controls: AgentControlsCommand<Route>.self
+            case .keyframe: AgentKeyframeCommand<Route>.self
+            case .snapshot: AgentSnapshotCommand<Route>.self
+            }
+        }
     }
 
     /// Moves the command to the front, where the parser expects it: `stage status` and `--archive X stage status`
@@ -51,11 +56,11 @@ package enum AgentCommands {
             return nil
         }
         if isSourceNamed, plain.count == 1 {
-            let list = list.dropLast().joined(separator: ", ") + " or " + (list.last ?? "")
+            let list = names.dropLast().joined(separator: ", ") + " or " + (names.last ?? "")
             return "no command for '\(first)': use \(list) after its name"
         }
         let unknown = isSourceNamed ? plain[1] : first
-        return "there is no command '\(unknown)': \(suggestion(for: unknown, among: list))"
+        return "there is no command '\(unknown)': \(suggestion(for: unknown, among: names))"
     }
 
     /// Indices of arguments that are neither options nor their values.
@@ -74,17 +79,19 @@ package enum AgentCommands {
         return places
     }
 
-    private static let list = [
-        "status", "set", "start", "stop", "controls", "keyframe", "snapshot",
-    ]
-    package static let names = Set(list)
+    private static let names = AgentCommandName.allCases.map(\.rawValue)
+}
+
+extension CommandConfiguration {
+    fileprivate init(_ name: AgentCommandName, abstract: String, discussion: String = "") {
+        self.init(commandName: name.rawValue, abstract: abstract, discussion: discussion)
+    }
 }
 
 /// `status`: shows the capture settings and state.
 package struct AgentStatusCommand<Route: AgentRoute>: ParsableCommand {
     package static var configuration: CommandConfiguration {
-        CommandConfiguration(
-            commandName: "status", abstract: "Shows what the agent captures, and its status.")
+        CommandConfiguration(.status, abstract: "Shows what the agent captures, and its status.")
     }
 
     @OptionGroup var route: Route
@@ -101,8 +108,7 @@ package struct AgentStatusCommand<Route: AgentRoute>: ParsableCommand {
 package struct AgentSetCommand<Route: AgentRoute>: ParsableCommand, ExplicitCommand {
     package static var configuration: CommandConfiguration {
         CommandConfiguration(
-            commandName: "set",
-            abstract: "Changes the capture; all changes are applied, or none.",
+            .set, abstract: "Changes the capture; all changes are applied, or none.",
             discussion: """
                 Recording continues on the same timeline; a new size or format starts a new file. Bitrate, rotation and controls \
                 change at the next picture. A new camera, microphone, size, frame rate or crop takes until the device is open, and \
@@ -176,8 +182,7 @@ package struct AgentSetCommand<Route: AgentRoute>: ParsableCommand, ExplicitComm
 /// `start`: resumes capture.
 package struct AgentStartCommand<Route: AgentRoute>: ParsableCommand {
     package static var configuration: CommandConfiguration {
-        CommandConfiguration(
-            commandName: "start", abstract: "Resumes a stopped capture.")
+        CommandConfiguration(.start, abstract: "Resumes a stopped capture.")
     }
 
     @OptionGroup var route: Route
@@ -186,10 +191,8 @@ package struct AgentStartCommand<Route: AgentRoute>: ParsableCommand {
     package init() {}
 
     package func run() throws {
-        var change = CaptureChange()
-        change.isCapturing = true
-        try StatusText.show(
-            try route.answer(to: .change(change)).reply, of: route.sourceName, json: json)
+        let request = CommandRequest.change(CaptureChange(isCapturing: true))
+        try StatusText.show(try route.answer(to: request).reply, of: route.sourceName, json: json)
     }
 }
 
@@ -197,8 +200,7 @@ package struct AgentStartCommand<Route: AgentRoute>: ParsableCommand {
 package struct AgentStopCommand<Route: AgentRoute>: ParsableCommand {
     package static var configuration: CommandConfiguration {
         CommandConfiguration(
-            commandName: "stop",
-            abstract: "Stops the capture until 'start', and releases camera and microphone.",
+            .stop, abstract: "Stops the capture until 'start', and releases camera and microphone.",
             discussion: """
                 The source stays connected and its recording stays open; the time without media is recorded as a gap. An agent \
                 with a --duration still ends on time.
@@ -212,10 +214,8 @@ package struct AgentStopCommand<Route: AgentRoute>: ParsableCommand {
     package init() {}
 
     package func run() throws {
-        var change = CaptureChange()
-        change.isCapturing = false
-        try StatusText.show(
-            try route.answer(to: .change(change)).reply, of: route.sourceName, json: json)
+        let request = CommandRequest.change(CaptureChange(isCapturing: false))
+        try StatusText.show(try route.answer(to: request).reply, of: route.sourceName, json: json)
     }
 }
 
@@ -223,7 +223,7 @@ package struct AgentStopCommand<Route: AgentRoute>: ParsableCommand {
 package struct AgentControlsCommand<Route: AgentRoute>: ParsableCommand {
     package static var configuration: CommandConfiguration {
         CommandConfiguration(
-            commandName: "controls", abstract: "Lists the controls of the camera.",
+            .controls, abstract: "Lists the controls of the camera.",
             discussion: "Use 'set --control NAME=VALUE' to set them.")
     }
 
@@ -243,8 +243,7 @@ package struct AgentControlsCommand<Route: AgentRoute>: ParsableCommand {
 /// `keyframe`: makes the next picture a keyframe.
 package struct AgentKeyframeCommand<Route: AgentRoute>: ParsableCommand {
     package static var configuration: CommandConfiguration {
-        CommandConfiguration(
-            commandName: "keyframe", abstract: "Makes the next picture a keyframe.")
+        CommandConfiguration(.keyframe, abstract: "Makes the next picture a keyframe.")
     }
 
     @OptionGroup var route: Route
@@ -258,7 +257,7 @@ package struct AgentKeyframeCommand<Route: AgentRoute>: ParsableCommand {
 package struct AgentSnapshotCommand<Route: AgentRoute>: ParsableCommand {
     package static var configuration: CommandConfiguration {
         CommandConfiguration(
-            commandName: "snapshot",
+            .snapshot,
             abstract: "Writes the next picture as a JPEG, with rotation and mirroring applied.")
     }
 

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Control
+import Foundation
 import Terminal
 import Testing
 import Wire
@@ -15,12 +16,27 @@ private struct NoRoute: AgentRoute {
 }
 
 @Suite struct AgentCommandWordsTests {
-    @Test func `every command has a unique name in the list`() {
-        let commands = AgentCommands.all(by: NoRoute.self).compactMap { command in
+    private let names = AgentCommandName.allCases.map(\.rawValue)
+
+    @Test func `every command has its name of the list`() {
+        let commands = AgentCommands.all(by: NoRoute.self).map { command in
             command.configuration.commandName
         }
-        #expect(Set(commands) == AgentCommands.names)
-        #expect(Set(commands).count == commands.count)
+        #expect(commands == names)
+    }
+
+    @Test func `the page and its interface name the same commands`() throws {
+        let root = URL(filePath: #filePath).deletingLastPathComponent()
+            .deletingLastPathComponent().deletingLastPathComponent()
+        let page = try String(
+            contentsOf: root.appending(path: "Sources/CViewerPage/page/live/live-commands.js"),
+            encoding: .utf8)
+        let called = page.matches(of: /command: '([a-z]+)'/).map { String($0.1) }
+        #expect(!called.isEmpty && Set(called).isSubset(of: names), "\(called)")
+        let interface = try String(
+            contentsOf: root.appending(path: "proto/openapi.yaml"), encoding: .utf8)
+        let list = try #require(interface.firstMatch(of: /command: \{ enum: \[([a-z, ]+)\]/))
+        #expect(list.1.split(separator: ", ").map { String($0) }.sorted() == names.sorted())
     }
 
     private func arranged(_ words: String) -> String {

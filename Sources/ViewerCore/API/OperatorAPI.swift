@@ -257,11 +257,7 @@ struct OperatorAPI {
 
     /// A command to an agent.
     private struct Order: Decodable {
-        enum Name: String, Decodable {
-            case status, controls, keyframe, snapshot, start, stop, set
-        }
-
-        var command: Name
+        var command: AgentCommandName
         var set: Change?
     }
 
@@ -285,9 +281,6 @@ struct OperatorAPI {
             throw Problem(.forbidden, "only operators may command agents")
         }
         let order: Order = try await request.decoded(limit: Self.maximumBodyBytes)
-        guard (order.command == .set) == (order.set != nil) else {
-            throw Problem(.badRequest, "'set' goes with the command set, and only with it")
-        }
         let reply = try await ask(
             .command(try Self.request(order), source: source), .source(source),
             order.command.rawValue, context)
@@ -313,21 +306,14 @@ struct OperatorAPI {
     }
 
     private static func request(_ order: Order) throws(Problem) -> CommandRequest {
-        switch order.command {
-        case .status: return .status
-        case .controls: return .controls
-        case .keyframe: return .keyframe
-        case .snapshot: return .snapshot
-        case .start, .stop:
-            var change = CaptureChange()
-            change.isCapturing = order.command == .start
+        switch (order.command.request, order.set) {
+        case (let request?, nil): return request
+        case (nil, let body?):
+            let change = try change(body)
+            guard !change.isEmpty else { throw Problem(.badRequest, "'set' changes nothing") }
             return .change(change)
-        case .set:
-            let change = try order.set.map { body throws(Problem) in try Self.change(body) }
-            guard let change, !change.isEmpty else {
-                throw Problem(.badRequest, "'set' changes nothing")
-            }
-            return .change(change)
+        case (nil, nil), (.some, .some):
+            throw Problem(.badRequest, "'set' goes with the command set, and only with it")
         }
     }
 

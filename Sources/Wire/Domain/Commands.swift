@@ -39,6 +39,24 @@ package enum CommandRequest: Hashable, Sendable {
     }
 }
 
+/// The commands that people give: words of the command line and of the viewer's API.
+package enum AgentCommandName: String, CaseIterable, Decodable, Sendable {
+    case status, set, start, stop, controls, keyframe, snapshot
+
+    /// Nil: its argument is a change.
+    package var request: CommandRequest? {
+        switch self {
+        case .status: .status
+        case .set: nil
+        case .start: .change(CaptureChange(isCapturing: true))
+        case .stop: .change(CaptureChange(isCapturing: false))
+        case .controls: .controls
+        case .keyframe: .keyframe
+        case .snapshot: .snapshot
+        }
+    }
+}
+
 /// Several changes that are applied together, or not at all; nil: unchanged.
 package struct CaptureChange: Hashable, Sendable {
     /// A value that can be reset: to the source's own, or to the whole picture.
@@ -71,7 +89,7 @@ package struct CaptureChange: Hashable, Sendable {
     package var isMirrored: Bool?
     package var controls: [Setting] = []
 
-    package init() {}
+    package init(isCapturing: Bool? = nil) { self.isCapturing = isCapturing }
 
     /// Whether it changes nothing.
     package var isEmpty: Bool { self == CaptureChange() }
