@@ -8,53 +8,83 @@ package struct SessionListing: Encodable, Sendable {
     /// The state of a session whose description cannot be read.
     package static let unreadable = "unreadable"
 
-    package var session: String
+    package let session: String
     /// ``SessionManifest/State``, or ``unreadable``.
-    package var state: String
+    package var state = unreadable
     /// Whether a collector runs in the archive: without one, nothing is recorded.
-    package var isCollectorRunning: Bool
-    package var isProtected: Bool
-    package var sources: [String] {
-        didSet { previews = Self.previews(sources) }
-    }
+    package let isCollectorRunning: Bool
+    package var isProtected = false
+    package private(set) var sources: [String] = []
     /// Members of ``sources`` that are previews of others.
-    package private(set) var previews: [String]
-    package var segments: Int
-    package var sizeBytes: UInt64
+    package private(set) var previews: [String] = []
+    package var segments = 0
+    package var sizeBytes: UInt64 = 0
     /// The labels.
     package var name: String?
-    package var tags: [String]
+    package var tags: [String] = []
     package var note: String?
-}
-
-extension SessionListing {
-    init(
-        session: String, state: String, isCollectorRunning: Bool, isProtected: Bool,
-        sources: [String], segments: Int, sizeBytes: UInt64, name: String? = nil,
-        tags: [String], note: String? = nil
-    ) {
-        self.session = session
-        self.state = state
-        self.isCollectorRunning = isCollectorRunning
-        self.isProtected = isProtected
-        self.sources = sources
-        previews = Self.previews(sources)
-        self.segments = segments
-        self.sizeBytes = sizeBytes
-        self.name = name
-        self.tags = tags
-        self.note = note
-    }
-
-    private static func previews(_ sources: [String]) -> [String] {
-        sources.filter(SourcePreviews(sources).isPreview)
-    }
 
     /// A session that is unreadable at present.
     init(unreadable session: String, isCollectorRunning: Bool) {
-        self.init(
-            session: session, state: Self.unreadable, isCollectorRunning: isCollectorRunning,
-            isProtected: false, sources: [], segments: 0, sizeBytes: 0, tags: [])
+        self.session = session
+        self.isCollectorRunning = isCollectorRunning
+    }
+
+    fileprivate mutating func setSources(_ names: [String]) {
+        sources = names
+        previews = names.filter(SourcePreviews(names).isPreview)
+    }
+}
+
+// Each value comes from the catalog, and without one from the files.
+extension SessionListing {
+    /// - Parameter growingBytes: size of the files that grow; the row has that of the others.
+    init(row: CatalogListing, growingBytes: UInt64, isCollectorRunning: Bool) {
+        self.init(unreadable: row.session, isCollectorRunning: isCollectorRunning)
+        state = row.state
+        isProtected = row.isProtected
+        setSources(row.sources)
+        segments = row.segments
+        sizeBytes = row.sizeBytes
+        sizeBytes.addClamped(growingBytes)
+        name = row.notes.name
+        tags = row.notes.tags
+        note = row.notes.note
+    }
+
+    init(
+        filesOf session: String, in library: RecordingLibrary, isCollectorRunning: Bool
+    ) throws(ArchiveError) {
+        self.init(unreadable: session, isCollectorRunning: isCollectorRunning)
+        var files: [StoredEntry] = []
+        var moved: [SegmentProof] = []
+        do throws(ArchiveError) {
+            setSources(try library.sourceNames(session))
+            for source in sources {
+                let key = SourceKey(session: session, source: source)
+                files += try library.segments(key)
+                // As in a catalog, which a bucket has not.
+                if library.isLocal { moved += try library.movedProofs(of: key).map(\.proof) }
+            }
+        } catch {
+            // An unreadable session does not prevent listing the others.
+            guard error.isForEntry else { throw error }
+            library.complain("\(error)")
+        }
+        segments = files.count + moved.count
+        sizeBytes =
+            (files.map(\.sizeBytes) + moved.map(\.sizeBytes)).lazy
+            .map { UInt64(clamping: $0) }.clampedSum
+        do throws(ArchiveError) {
+            state = try library.manifest(session).state.rawValue
+        } catch {
+            // `show` reports the error.
+        }
+        let labels = library.labels(session)
+        name = labels.name
+        tags = labels.tags
+        note = labels.note
+        isProtected = library.isProtected(session)
     }
 }
 
@@ -166,7 +196,8 @@ extension RecordingLibrary {
             // The listing has its own errors.
             guard error.isForEntry else { throw error }
         }
-        let listing = try listing(name, isCollectorRunning)
+        let listing = try SessionListing(
+            filesOf: name, in: self, isCollectorRunning: isCollectorRunning)
         if from == nil, until == nil { return listing }
         let found: [SegmentListing]
         do throws(ArchiveError) {
@@ -194,7 +225,7 @@ extension RecordingLibrary {
             return sources.isEmpty ? nil : listing
         }
         var listing = listing
-        listing.sources = sources
+        listing.setSources(sources)
         var files: [StoredEntry] = []
         do throws(ArchiveError) {
             if from != nil || until != nil {
@@ -244,49 +275,9 @@ extension RecordingLibrary {
             }
         }
         return rows.map { row in
-            var size = row.sizeBytes
-            size.addClamped(sizes[row.session] ?? 0)
-            return SessionListing(
-                session: row.session, state: row.state, isCollectorRunning: isCollectorRunning,
-                isProtected: row.isProtected, sources: row.sources, segments: row.segments,
-                sizeBytes: size, name: row.notes.name, tags: row.notes.tags, note: row.notes.note)
+            SessionListing(
+                row: row, growingBytes: sizes[row.session] ?? 0,
+                isCollectorRunning: isCollectorRunning)
         }
-    }
-
-    /// A session as its files are.
-    private func listing(
-        _ session: String, _ isCollectorRunning: Bool
-    ) throws(ArchiveError) -> SessionListing {
-        var sources: [String] = []
-        var files: [StoredEntry] = []
-        var moved: [SegmentProof] = []
-        var state = SessionListing.unreadable
-        do throws(ArchiveError) {
-            sources = try sourceNames(session)
-            for source in sources {
-                let key = SourceKey(session: session, source: source)
-                files += try segments(key)
-                // As in a catalog, which a bucket has not.
-                if isLocal { moved += try movedProofs(of: key).map(\.proof) }
-            }
-        } catch {
-            // An unreadable session does not prevent listing the others.
-            guard error.isForEntry else { throw error }
-            complain("\(error)")
-        }
-        do throws(ArchiveError) {
-            state = try manifest(session).state.rawValue
-        } catch {
-            // `show` reports the error.
-        }
-        let labels = labels(session)
-        return SessionListing(
-            session: session, state: state, isCollectorRunning: isCollectorRunning,
-            isProtected: isProtected(session), sources: sources,
-            segments: files.count + moved.count,
-            sizeBytes: (files.map(\.sizeBytes) + moved.map(\.sizeBytes)).lazy
-                .map { UInt64(clamping: $0) }.clampedSum,
-            name: labels.name,
-            tags: labels.tags, note: labels.note)
     }
 }

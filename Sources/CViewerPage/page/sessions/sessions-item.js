@@ -45,6 +45,7 @@ export function sessionItem(listing, wanted, reader, acts, tell) {
     const act = (/** @type {string} */ name, /** @type {string} */ text, /** @type {() => void} */ act, more = {}) =>
         button(text, act, { ...more, dataset: { act: name }, 'aria-label': `${text} ${title}` });
     const sources = mainSources(listing);
+    const facts = [...(zero && listing.name ? [timeElement(zero, clock)] : []), length, counted(sources.length, 'source'), bytes(listing.sizeBytes), missing];
     const shown = sources.slice(0, pictures);
     const strip = element('a', { className: 'strip', href, tabIndex: -1, 'aria-hidden': 'true' },
         ...shown.map((name, index) => element('span', { className: 'frame', dataset: { name,
@@ -56,9 +57,7 @@ export function sessionItem(listing, wanted, reader, acts, tell) {
                 isNow && element('span', { className: 'badge live' }, 'Recording now'),
                 !isNow && listing.state !== 'finished' && element('span', { className: 'badge' }, 'Not ended in order'),
                 listing.isProtected && element('span', { className: 'badge' }, 'Protected')),
-            element('p', { className: 'facts' },
-                zero && listing.name ? timeElement(zero, clock) : null, zero && listing.name ? ' · ' : null, length, ' · ', counted(sources.length, 'source'), ' · ', bytes(listing.sizeBytes),
-                ' · ', missing),
+            element('p', { className: 'facts' }, ...facts.flatMap((fact, index) => index > 0 ? [' · ', fact] : [fact])),
             listing.tags.length > 0 && element('ul', { className: 'tags', 'aria-label': 'Tags' },
                 ...listing.tags.map((tag) => element('li', {}, element('a', { href: `/sessions?text=${encodeURIComponent(tag)}` }, tag)))),
             listing.note ? element('p', { className: 'note' }, listing.note) : null,
