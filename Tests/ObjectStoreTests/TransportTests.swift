@@ -65,6 +65,22 @@ import Threads
         #expect(request.utf8.count > 700_000)
     }
 
+    @Test func `a page is read, and JSON is posted`() throws {
+        let answer = ScriptedServer.Step.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+        let server = try ScriptedServer([answer, answer])
+        for json in [nil, Array("{}".utf8)] {
+            let (status, body) = try PageFetch.exchange(
+                "http://127.0.0.1:\(server.port)/hook", posting: json, maximumBytes: 100,
+                deadlineNanoseconds: 30_000_000_000)
+            #expect(status == 200 && body == Array("ok".utf8))
+        }
+        let requests = server.requests
+        #expect(requests.first?.hasPrefix("GET /hook HTTP/1.1\r\n") == true)
+        #expect(requests.last?.hasPrefix("POST /hook HTTP/1.1\r\n") == true)
+        #expect(requests.last?.contains("Content-Type: application/json\r\n") == true)
+        #expect(requests.last?.hasSuffix("\r\n\r\n{}") == true)
+    }
+
     @Test(arguments: [
         // Server errors, with and without a body.
         (

@@ -12,7 +12,7 @@ enum HTTPFetch {
     static func body(_ path: String, at address: HTTPAddress) throws -> [UInt8] {
         let url = "http://\(address)\(path)"
         do throws(TransportFailure) {
-            let (status, body) = try PageFetch.get(
+            let (status, body) = try PageFetch.exchange(
                 url, maximumBytes: maximumBytes, deadlineNanoseconds: patienceNanoseconds)
             if status == 200 { return body }
             throw TransportFailure("status \(status)")
