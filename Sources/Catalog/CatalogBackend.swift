@@ -3,6 +3,9 @@ package import Terminal
 
 /// A backend's catalog of one archive: everything that depends on the backend, except for queries (``CatalogStore``).
 package protocol CatalogBackend: CatalogLocation {
+    /// Its arguments of `--catalog`, for the help of that option.
+    static var arguments: String { get }
+
     /// The backend's catalog of an argument of `--catalog`.
     /// - Parameters:
     ///   - isForWriting: whether the program updates it.

@@ -5,19 +5,14 @@ package import Terminal
 package struct CatalogOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
-            """
-            Catalog: 'sqlite' (tributary.sqlite in the archive), or postgresql://USER@HOST[,HOST]/DATABASE, which several \
-            archives can share. The password comes from the file that PGPASSFILE or ?passfile=FILE names.
-            """, valueName: "sqlite|address"))
-    package var catalog = ownFile
-
-    /// The catalog in the archive itself.
-    private static let ownFile = "sqlite"
+            "Catalog: \(CatalogReference.backends.map { $0.arguments }.joined(separator: ", or ")).",
+            valueName: "sqlite|address"))
+    package var catalog = SQLiteCatalogLocation.argument
 
     package init() {}
 
     /// Whether a database server was chosen.
-    package var isServer: Bool { catalog != Self.ownFile }
+    package var isServer: Bool { catalog != SQLiteCatalogLocation.argument }
 
     package func validate() throws {
         do throws(UsageError) {

@@ -8,6 +8,11 @@ package import Terminal
 /// A catalog is removed by marking it incomplete, which must succeed while the server is unavailable: a file in the
 /// archive's directory is the mark, until the rows are removed.
 package struct PostgreSQLCatalogLocation: CatalogBackend {
+    package static let arguments = """
+        postgresql://USER@HOST[,HOST]/DATABASE, which several archives can share. The password comes from the file that \
+        PGPASSFILE or ?passfile=FILE names
+        """
+
     private let database: PostgreSQLDatabase
     private let layout: ArchiveLayout
 

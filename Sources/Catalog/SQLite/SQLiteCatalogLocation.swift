@@ -3,13 +3,16 @@ package import Terminal
 
 /// An archive's own catalog, ``SQLiteCatalog``, in its directory.
 package struct SQLiteCatalogLocation: CatalogBackend {
+    static let argument = "sqlite"
+    package static var arguments: String { "'\(argument)' (tributary.sqlite in the archive)" }
+
     private let layout: ArchiveLayout
 
     package init(_ layout: ArchiveLayout) { self.layout = layout }
 
     package static func reference(
         _ argument: String, isForWriting: Bool, _ program: String
-    ) throws(UsageError) -> CatalogReference? { argument == "sqlite" ? .own : nil }
+    ) throws(UsageError) -> CatalogReference? { argument == Self.argument ? .own : nil }
 
     package var name: String { SQLiteCatalog.path(layout) }
 
