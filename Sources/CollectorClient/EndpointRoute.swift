@@ -31,8 +31,28 @@ final class EndpointRoute {
         var new: String
     }
 
+    /// The next event of a connection on this route.
+    /// - Parameter follow: has the connection's sockets follow a change.
+    func nextEvent(
+        from monitor: borrowing ConnectionMonitor,
+        following follow: (Change) throws(MessagingError) -> Void
+    ) throws(MessagingError) -> ConnectionEvent? {
+        if let change = takeChange() {
+            do throws(MessagingError) {
+                try follow(change)
+            } catch {
+                // libzmq does not accept the name server's answer; the next one may be usable.
+                present = nil
+                host.refused(error)
+            }
+        }
+        let event = try monitor.nextEvent()
+        if let event { process(event) }
+        return event
+    }
+
     /// Returns the change that the sockets have to follow; nil: none.
-    func takeChange() -> Change? {
+    private func takeChange() -> Change? {
         guard host.hasName, !isConnected else { return nil }
         let now = SystemClock.monotonic.nowNanoseconds
         guard
@@ -47,14 +67,7 @@ final class EndpointRoute {
         return Change(old: present, new: address)
     }
 
-    /// libzmq does not accept the present endpoint.
-    func refused(_ error: MessagingError) {
-        present = nil
-        host.refused(error)
-    }
-
-    /// Processes an event of the connection.
-    func follow(_ event: ConnectionEvent) {
+    private func process(_ event: ConnectionEvent) {
         switch event {
         case .connected:
             isConnected = true

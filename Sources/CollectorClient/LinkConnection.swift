@@ -113,19 +113,9 @@ package struct LinkConnection: ~Copyable {
 
     /// The next event of the connection.
     package func nextEvent() throws(MessagingError) -> ConnectionEvent? {
-        if let change = route.takeChange() { follow(change) }
-        let event = try monitor.nextEvent()
-        if let event { route.follow(event) }
-        return event
-    }
-
-    private func follow(_ change: EndpointRoute.Change) {
-        do throws(MessagingError) {
+        try route.nextEvent(from: monitor) { change throws(MessagingError) in
             try data.follow(change)
             try clock?.follow(change)
-        } catch {
-            // The name server's answer cannot be used; the next one may be.
-            route.refused(error)
         }
     }
 
