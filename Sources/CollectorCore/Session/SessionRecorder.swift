@@ -112,7 +112,7 @@ struct SessionRecorder: Sendable {
     /// Sessions that an operator ended here; later samples begin another session.
     private var stoppedSessions: Set<String> = []
     /// By source: records that other collectors hold, and that its ledger does not mention yet.
-    private var heldElsewhere: [String: [(spool: SpoolID, records: HeldRange)]] = [:]
+    private var recordsElsewhere: [String: [(spool: SpoolID, records: HeldRange)]] = [:]
     private var begunSessions: Allowance
     private var host: HostClock
     /// When something was last recorded, on the collector's monotonic clock.
@@ -168,9 +168,7 @@ struct SessionRecorder: Sendable {
             let end = session.sources.flatMap { $0.ends.values }.map(\.nanoseconds).max()
             manifest.placeZero(soThatNowIsAfter: end ?? .min, at: now)
         }
-        state = .recording(manifest)
-        sessionZero = manifest.presentZeroNanoseconds
-        sessionClock = manifest.sessionClock
+        enter(.recording(manifest))
         tie = SessionTie(session, manifest, isNewClock: moved != nil)
         lastRecordNanoseconds = now.monotonic
         mayEndNanoseconds = now.monotonic + Self.returnNanoseconds
@@ -216,6 +214,12 @@ struct SessionRecorder: Sendable {
     /// ``sessionZero`` as sent to agents.
     private(set) var sessionClock: SessionClock?
 
+    private mutating func enter(_ new: State) {
+        state = new
+        sessionZero = manifest?.presentZeroNanoseconds
+        sessionClock = manifest?.sessionClock
+    }
+
     /// The present session; nil while there is none.
     func session(at now: Instant) -> StoppedSession? {
         guard case .recording(let manifest) = state else { return nil }
@@ -251,7 +255,7 @@ struct SessionRecorder: Sendable {
         if let missing {
             let own = durable.durable(source: name, spool: spool)
             absent = own.missing(in: missing)
-            let known = noteHeld(introduction.held, within: missing, own: own, of: name, spool)
+            let known = noteElsewhere(introduction.held, within: missing, own: own, of: name, spool)
             lost = known.missing(in: missing)
             if sources[name]?.value.hasJoined != true, !known.ranges.isEmpty {
                 // There may be no session before the agent ends.
@@ -284,9 +288,9 @@ struct SessionRecorder: Sendable {
             }
             return actions
         }
-        let held = takeHeld(of: name)
+        let elsewhere = takeElsewhere(of: name)
         actions +=
-            sources[name]?.value.reopen(introduction, durable: persisted, held: held, at: now)
+            sources[name]?.value.reopen(introduction, durable: persisted, held: elsewhere, at: now)
             ?? []
         return actions + relate(name, at: now)
     }
@@ -296,7 +300,7 @@ struct SessionRecorder: Sendable {
     ///   - missing: records that are not here and that no agent has.
     ///   - own: records that are here, although they may be among those.
     /// - Returns: those that a collector holds.
-    private mutating func noteHeld(
+    private mutating func noteElsewhere(
         _ held: [HeldRange], within missing: ClosedRange<UInt64>, own: SequenceSet,
         of name: String, _ spool: SpoolID
     ) -> SequenceSet {
@@ -304,7 +308,7 @@ struct SessionRecorder: Sendable {
         for range in held where range.sequences.overlaps(missing) {
             for part in own.missing(in: range.sequences.clamped(to: missing)) {
                 known.insert(part)
-                heldElsewhere[name, default: []].append(
+                recordsElsewhere[name, default: []].append(
                     (spool, HeldRange(collector: range.collector, sequences: part)))
             }
         }
@@ -312,8 +316,8 @@ struct SessionRecorder: Sendable {
     }
 
     /// The records of a source that other collectors hold and that its ledger does not have yet.
-    private mutating func takeHeld(of name: String) -> [(spool: SpoolID, records: HeldRange)] {
-        heldElsewhere.removeValue(forKey: name) ?? []
+    private mutating func takeElsewhere(of name: String) -> [(spool: SpoolID, records: HeldRange)] {
+        recordsElsewhere.removeValue(forKey: name) ?? []
     }
 
     /// A source's connection has closed. A source that is part of the session may reconnect to it.
@@ -341,9 +345,7 @@ struct SessionRecorder: Sendable {
         defer { self.tie = tie }
         guard isBetter else { return }
         manifest.correct(to: tie.zero)
-        state = .recording(manifest)
-        sessionZero = manifest.presentZeroNanoseconds
-        sessionClock = manifest.sessionClock
+        enter(.recording(manifest))
         isDescriptionDue = true
         for name in sources.keys {
             sources[name]?.value.intake.correct(
@@ -479,7 +481,7 @@ struct SessionRecorder: Sendable {
             actions.append(.note(Note(level: .info, source: nil, text: news)))
         }
         let hasMoved = manifest.follow(host, at: now)
-        if hasMoved { state = .recording(manifest) }
+        if hasMoved { enter(.recording(manifest)) }
         // Less often with many sources: each update writes all of them.
         let pause = Int64(sources.count) * Self.descriptionNanosecondsEach
         if hasMoved || (isDescriptionDue && now.monotonic - describedNanoseconds >= pause) {
@@ -572,8 +574,9 @@ struct SessionRecorder: Sendable {
             let deadline = now.monotonic + max(settings.startWindowNanoseconds, pause)
             let latest = settings.startWindowNanoseconds
                 .multipliedReportingOverflow(by: Self.windowsForTracks).partialValue
-            state = .gathering(
-                deadline: deadline, latest: max(deadline, now.monotonic.clampedAdding(latest)))
+            enter(
+                .gathering(
+                    deadline: deadline, latest: max(deadline, now.monotonic.clampedAdding(latest))))
             hold(event, of: source)
             return []
         case .gathering:
@@ -614,9 +617,10 @@ struct SessionRecorder: Sendable {
             let persisted =
                 sources[source].map { durable.persisted(source: source, spool: $0.value.spool) }
                 ?? 0
-            let held = takeHeld(of: source)
+            let elsewhere = takeElsewhere(of: source)
             actions +=
-                sources[source]?.value.join(in: manifest, durable: persisted, held: held, at: now)
+                sources[source]?.value.join(
+                    in: manifest, durable: persisted, held: elsewhere, at: now)
                 ?? []
             actions += relate(source, at: now)
             isDescriptionDue = true
@@ -624,9 +628,10 @@ struct SessionRecorder: Sendable {
         // Changed in place: a copy of a recorder would copy the fragment that it is collecting.
         switch event {
         case .opened(let introduction, let durable):
-            let held = takeHeld(of: source)
+            let elsewhere = takeElsewhere(of: source)
             actions +=
-                sources[source]?.value.reopen(introduction, durable: durable, held: held, at: now)
+                sources[source]?.value.reopen(
+                    introduction, durable: durable, held: elsewhere, at: now)
                 ?? []
         case .samples(let samples, let payload, let rest, let roomBytes, let arrived):
             actions +=
@@ -724,7 +729,7 @@ struct SessionRecorder: Sendable {
         guard settings.isOnSite, let ticket = agreement.begin(at: now.monotonic) else {
             return start(beginning, at: now)
         }
-        state = .agreeing(beginning)
+        enter(.agreeing(beginning))
         return [.propose(proposal(of: beginning), ticket: ticket)]
     }
 
@@ -772,9 +777,7 @@ struct SessionRecorder: Sendable {
         _ = manifest.follow(host, at: now)
         if let offer { manifest.clock?.zeroErrorNanoseconds = offer.errorNanoseconds }
         manifest.attached = beginning.attached
-        state = .recording(manifest)
-        sessionZero = zero
-        sessionClock = manifest.sessionClock
+        enter(.recording(manifest))
         mayEndNanoseconds = .min
         begunSessions.use(1, now: now.monotonic)
         var actions: [Action] = [
@@ -930,9 +933,7 @@ struct SessionRecorder: Sendable {
         durable.sessionEnded()
         let ending = Action.job(.describe(manifest))
         manifest.state = .finished
-        state = .idle
-        sessionZero = nil
-        sessionClock = nil
+        enter(.idle)
         tie = nil
         lateGoodbyes = [:]
         agreement.ended()
@@ -1016,7 +1017,7 @@ struct SessionRecorder: Sendable {
                 ofZero: manifest.presentZeroNanoseconds,
                 errorNanoseconds: manifest.correction.errorNanoseconds)
             manifest.attached = earlier + [attached]
-            state = .recording(manifest)
+            enter(.recording(manifest))
             let note = Note(
                 level: .info, source: nil, text: attached.text(of: manifest.session))
             return [.note(note), writeManifest()]
@@ -1061,7 +1062,7 @@ struct SessionRecorder: Sendable {
             preconditionFailure("a description is written while there is a session")
         }
         manifest.sources = manifestEntries
-        state = .recording(manifest)
+        enter(.recording(manifest))
         return .job(.describe(manifest))
     }
 
