@@ -2,12 +2,15 @@ import Media
 
 /// The metrics of each source.
 enum SourceMetrics {
-    /// One metric, with a value or none per source.
+    /// Each with its label besides the source's name, if there are several.
+    private typealias Values = [(label: MetricText.Labels, value: Double)]
+
+    /// One metric, with any number of values per source.
     private struct Column {
         var name: String
         var kind: MetricText.Kind
         var help: String
-        var value: (SourceStatus) -> Double?
+        var values: (SourceStatus) -> Values
     }
 
     static func add(_ sources: [SourceStatus], to text: inout MetricText) {
@@ -25,79 +28,27 @@ enum SourceMetrics {
         for column in columns {
             text.begin(column.name, column.kind, column.help)
             for source in sources {
-                if let value = column.value(source) {
-                    text.add(column.name, [("source", source.name)], value)
-                }
-            }
-        }
-        addGaps(sources, to: &text)
-        addOwed(sources, to: &text)
-        let peak = "tributary_source_sound_peak_decibels"
-        text.begin(peak, .gauge, "Peak level since the previous report, in dBFS.")
-        for source in sources {
-            for (channel, value) in (source.report?.soundPeaks ?? []).enumerated() {
-                text.add(peak, [("source", source.name), ("channel", "\(channel + 1)")], value)
-            }
-        }
-    }
-
-    private static func addGaps(_ sources: [SourceStatus], to text: inout MetricText) {
-        let metrics: [(String, String, KeyPath<SourceCounts.Gaps, UInt64>)] = [
-            ("tributary_source_gaps_total", "Gaps in the recording, by cause.", \.count),
-            (
-                "tributary_source_lost_samples_total",
-                "Samples in those gaps, where the number is known.", \.samples
-            ),
-        ]
-        for (name, help, value) in metrics {
-            text.begin(name, .counter, help)
-            for source in sources {
-                for (cause, gaps) in source.counts.gaps.sorted(by: { $0.key < $1.key }) {
-                    text.add(
-                        name, [("source", source.name), ("cause", cause)], gaps[keyPath: value])
+                for (label, value) in column.values(source) {
+                    text.add(column.name, [("source", source.name)] + label, value)
                 }
             }
         }
     }
 
-    private static func addOwed(_ sources: [SourceStatus], to text: inout MetricText) {
-        let metrics: [(String, String, KeyPath<SourceStatus.Owed, Double>)] = [
-            (
-                "tributary_source_owed_bytes",
-                "Bytes that the box keeps for a collector that lacks them; with --release mirrored only.",
-                \.bytes
-            ),
-            (
-                "tributary_source_owed_records",
-                "Numbers of those records; a record of samples counts each of them.", \.records
-            ),
-        ]
-        for (name, help, value) in metrics {
-            text.begin(name, .gauge, help)
-            for source in sources {
-                // A label's values must differ.
-                var told: Set<String> = []
-                for owed in source.report?.owed ?? [] where told.insert(owed.collector).inserted {
-                    text.add(
-                        name, [("source", source.name), ("collector", owed.collector)],
-                        owed[keyPath: value])
-                }
-            }
-        }
-    }
-
-    private static var columns: [Column] { presence + flow + clock }
+    private static var columns: [Column] { presence + flow + clock + labelled }
 
     private static func gauge(
         _ name: String, _ help: String, _ value: @escaping (SourceStatus) -> Double?
     ) -> Column {
-        Column(name: name, kind: .gauge, help: help, value: value)
+        Column(name: name, kind: .gauge, help: help) { value($0).map { [([], $0)] } ?? [] }
     }
 
     private static func counter(
         _ name: String, _ help: String, _ count: @escaping (SourceStatus) -> UInt64?
     ) -> Column {
-        Column(name: name, kind: .counter, help: help) { count($0).map { Double($0) } }
+        Column(name: name, kind: .counter, help: help) {
+            count($0).map { [([], Double($0))] } ?? []
+        }
     }
 
     private static var presence: [Column] {
@@ -199,5 +150,53 @@ enum SourceMetrics {
                 "Clock skew: how much faster the collector's clock runs than the box's; 1e-6: one microsecond a second."
             ) { $0.clock.map { Double($0.skewPPB) / 1e9 } },
         ]
+    }
+
+    private static var labelled: [Column] {
+        [
+            Column(
+                name: "tributary_source_gaps_total", kind: .counter,
+                help: "Gaps in the recording, by cause."
+            ) { gaps(of: $0, \.count) },
+            Column(
+                name: "tributary_source_lost_samples_total", kind: .counter,
+                help: "Samples in those gaps, where the number is known."
+            ) { gaps(of: $0, \.samples) },
+            Column(
+                name: "tributary_source_owed_bytes", kind: .gauge,
+                help:
+                    "Bytes that the box keeps for a collector that lacks them; with --release mirrored only."
+            ) { owed(of: $0, \.bytes) },
+            Column(
+                name: "tributary_source_owed_records", kind: .gauge,
+                help: "Numbers of those records; a record of samples counts each of them."
+            ) { owed(of: $0, \.records) },
+            Column(
+                name: "tributary_source_sound_peak_decibels", kind: .gauge,
+                help: "Peak level since the previous report, in dBFS."
+            ) {
+                ($0.report?.soundPeaks ?? []).enumerated().map {
+                    ([("channel", "\($0 + 1)")], $1)
+                }
+            },
+        ]
+    }
+
+    private static func gaps(
+        of source: SourceStatus, _ value: KeyPath<SourceCounts.Gaps, UInt64>
+    ) -> Values {
+        source.counts.gaps.sorted { $0.key < $1.key }.map {
+            ([("cause", $0)], Double($1[keyPath: value]))
+        }
+    }
+
+    private static func owed(
+        of source: SourceStatus, _ value: KeyPath<SourceStatus.Owed, Double>
+    ) -> Values {
+        // A label's values must differ.
+        var told: Set<String> = []
+        return (source.report?.owed ?? []).filter { told.insert($0.collector).inserted }.map {
+            ([("collector", $0.collector)], $0[keyPath: value])
+        }
     }
 }
