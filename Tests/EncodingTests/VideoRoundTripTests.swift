@@ -117,7 +117,7 @@ import Testing
         var settings = settings(
             PictureSize(width: 320, height: 180), bFrames: bFrames,
             tune: bFrames == 0 ? .zeroLatency : .none)
-        settings.encoder = VideoEncoderSettings.x265
+        settings.encoder = "libx265"
         settings.preset = "ultrafast"
         #expect(settings.codec == .h265)
         let (format, samples) = try encode(times, settings, keyframeAt: 11)

@@ -22,7 +22,7 @@ enum EncoderFamily: Hashable {
     init(_ name: String) {
         switch name {
         case VideoEncoderSettings.x264: self = .x264
-        case VideoEncoderSettings.x265: self = .x265
+        case "libx265": self = .x265
         default:
             // libavcodec's names: `h264_vaapi`, `hevc_vaapi`.
             switch name.split(separator: "_").last {

@@ -33,8 +33,7 @@ package struct VideoRate: Hashable, Sendable {
 package struct VideoEncoderSettings: Hashable, Sendable {
     /// libavcodec's name of the default encoder.
     package static let x264 = "libx264"
-    package static let x265 = "libx265"
-    /// The presets of both, fastest first.
+    /// The presets of libx264 and libx265, fastest first.
     package static let x264Presets = [
         "ultrafast", "superfast", "veryfast", "faster", "fast", "medium", "slow", "slower",
         "veryslow", "placebo",

@@ -42,12 +42,15 @@ struct BoxContent {
         }
         let type = "\(header.type)"
         if VideoCodec(sampleEntry: type) != nil { return try decodeVisualEntry() }
-        if let codec = VideoCodec.all.first(where: { $0.coding.configurationBox == type }) {
+        if let codec = VideoCodec.all.first(where: { $0.coding.configurationBox.type == type }) {
             return try decodeVideoConfiguration(codec)
         }
         if !AudioCodec.all(sampleEntry: type).isEmpty { return try decodeAudioEntry() }
-        if let codec = AudioCodec.all.first(where: { $0.coding.configurationBox == .own(type) }) {
-            return try addFields(of: allBytes(), codec)
+        for codec in AudioCodec.all {
+            guard case .own(let box) = codec.coding.configurationBox, box.type == type else {
+                continue
+            }
+            return try addFields(of: configuration(in: box), codec)
         }
         switch header.type {
         case "ftyp", "styp": try decodeFileType()
@@ -185,10 +188,11 @@ struct BoxContent {
     }
 
     private mutating func decodeVideoConfiguration(_ codec: VideoCodec) throws(MP4Error) {
+        let bytes = try configuration(in: codec.coding.configurationBox)
         let record: DecoderConfiguration
         do throws(BitstreamError) {
-            record = try codec.coding.configuration(parsing: allBytes())
-            for (name, value) in try codec.coding.recordFields(allBytes()) { add(name, value) }
+            record = try codec.coding.configuration(parsing: bytes)
+            for (name, value) in try codec.coding.recordFields(bytes) { add(name, value) }
         } catch {
             throw reader.invalid(error.description)
         }
@@ -207,13 +211,10 @@ struct BoxContent {
         }
     }
 
-    private func allBytes() -> [UInt8] {
+    private mutating func configuration(in box: ConfigurationBox) throws(MP4Error) -> [UInt8] {
+        if box.isFullBox { try fullBox() }
         var rest = reader
-        do throws(MP4Error) {
-            return try rest.raw(rest.bytesLeft)
-        } catch {
-            preconditionFailure("what is left can be read: \(error)")
-        }
+        return try rest.raw(rest.bytesLeft)
     }
 
     private mutating func decodeElementaryStream() throws(MP4Error) {

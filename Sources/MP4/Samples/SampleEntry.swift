@@ -131,7 +131,7 @@ struct SampleEntryWriter {
             writer.zeros(32)  // compressorname
             writer.u16(0x0018)  // depth
             writer.u16(0xFFFF)
-            writer.box(FourCC(codec.coding.configurationBox)) { $0.raw(configuration) }
+            codec.coding.configurationBox.write(configuration, to: &writer)
             if let colour {
                 writer.box("colr") { writer in
                     writer.fourCC("nclx")
@@ -173,7 +173,7 @@ struct SampleEntryWriter {
             writer.fullBox("esds") { writer in
                 writer.raw(elementaryStreamDescriptor(objectTypes[0], format.configuration))
             }
-        case .own(let type): writer.box(FourCC(type)) { $0.raw(format.configuration) }
+        case .own(let box): box.write(format.configuration, to: &writer)
         }
     }
 

@@ -42,12 +42,11 @@ extension SampleEntry {
         entry.height = try fields.u16()
         try fields.skip(50)
         let children = try box.children(skipping: visualFieldsSizeBytes)
-        let description = try children.required(
-            FourCC(codec.coding.configurationBox), in: box)
-        var content = description.fields
+        let configurationBox = codec.coding.configurationBox
+        let description = try children.required(FourCC(configurationBox.type), in: box)
+        let configuration = try configurationBox.configuration(in: description)
         do {
-            let record = try codec.coding.configuration(
-                parsing: content.raw(content.bytesLeft))
+            let record = try codec.coding.configuration(parsing: configuration)
             entry.nalLengthSize = record.lengthSize
             var format = VideoFormat(
                 codec, parameterSets: record.parameterSets, width: UInt32(entry.width),
@@ -113,9 +112,9 @@ extension SampleEntry {
             guard let esds = boxes.first("esds") else { return nil }
             let stream = try ElementaryStream(parsing: esds.fields)
             return stream.codec == codec ? stream.decoderSpecificInfo : nil
-        case .own(let type):
-            guard var content = boxes.first(FourCC(type))?.fields else { return nil }
-            return try content.raw(content.bytesLeft)
+        case .own(let box):
+            guard let found = boxes.first(FourCC(box.type)) else { return nil }
+            return try box.configuration(in: found)
         }
     }
 }

@@ -42,8 +42,8 @@ package struct AudioCodec: Hashable, Sendable, CustomStringConvertible {
 package enum AudioConfigurationBox: Hashable, Sendable {
     /// `esds`, with these `objectTypeIndication`s (ISO/IEC 14496-1 §7.2.6.6); the first one is written.
     case elementaryStream(objectTypes: [UInt8])
-    /// A box of the codec's own, which contains nothing but the configuration: `dOps`.
-    case own(String)
+    /// A box of the codec's own: `dOps`.
+    case own(ConfigurationBox)
 }
 
 /// The properties of an audio codec that the whole project uses. RTP payloads, messages of tracks and encoders are in

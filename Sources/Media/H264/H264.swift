@@ -14,7 +14,7 @@ package enum H264: VideoCoding {
 
     package static let entry = "avc1"
     package static let readableEntries = ["avc1", "avc3"]
-    package static let configurationBox = "avcC"
+    package static let configurationBox = ConfigurationBox("avcC")
     package static let allowsSetsInSamples = true
     /// Omitted reference pictures are gaps of `frame_num` (§7.4.3).
     package static let mayOmitLeadingPictures = false

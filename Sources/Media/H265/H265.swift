@@ -17,7 +17,7 @@ package enum H265: VideoCoding {
     /// Some players read no `hev1`.
     package static let entry = "hvc1"
     package static let readableEntries = ["hvc1", "hev1"]
-    package static let configurationBox = "hvcC"
+    package static let configurationBox = ConfigurationBox("hvcC")
     /// With `hvc1`, all sets are in the sample entry (ISO/IEC 14496-15 §8.4.1).
     package static let allowsSetsInSamples = false
     /// §8.3.2.

@@ -130,8 +130,7 @@ package protocol VideoCoding: Sendable {
     static var entry: String { get }
     /// The types that are read.
     static var readableEntries: [String] { get }
-    /// The type of the box with the decoder's configuration: `hvcC`.
-    static var configurationBox: String { get }
+    static var configurationBox: ConfigurationBox { get }
     /// Whether samples may have parameter sets in a recording. Otherwise any change of a set is another description.
     static var allowsSetsInSamples: Bool { get }
     /// Whether no other picture refers to leading pictures, which follow an access point in decoding order and precede it

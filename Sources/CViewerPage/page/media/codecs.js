@@ -35,29 +35,31 @@ const ofPictures = (entry) => ({ body: entry.body + 78, end: entry.end });
  */
 const ofSound = (entry) => ({ body: entry.body + 28, end: entry.end });
 
-/** The box of the configuration, and the name that it makes, of each codec of pictures. */
-const pictureCodecs = { avcC: avcName, hvcC: hevcName };
+/**
+ * Codecs of pictures by the box of their configuration: bytes before its record (4 in a FullBox, as `vvcC`), and the name that the record makes.
+ */
+const pictureCodecs = { avcC: { skip: 0, name: avcName }, hvcC: { skip: 0, name: hevcName } };
 
 /**
  * @param {DataView} view
  * @param {Box} entry
  */
 function pictureConfiguration(view, entry) {
-    for (const [type, name] of Object.entries(pictureCodecs)) {
+    for (const [type, { skip, name }] of Object.entries(pictureCodecs)) {
         const box = find(view, ofPictures(entry), type);
-        if (box) return { box, name };
+        if (box) return { record: { ...box, body: box.body + skip }, name };
     }
     return undefined;
 }
 
 /**
- * The decoder configuration of pictures, as decoders want it: the content of `avcC` or `hvcC`.
+ * The decoder configuration of pictures, as decoders want it: the record in `avcC` or `hvcC`.
  * @param {DataView} view
  * @param {Box} entry Of `stsd`.
  */
 export function pictureDescription(view, entry) {
     const found = pictureConfiguration(view, entry);
-    return found && bytesOf(view, found.box.body, found.box.end);
+    return found && bytesOf(view, found.record.body, found.record.end);
 }
 
 /**
@@ -85,7 +87,7 @@ export function codecOf(view, entry) {
         return `mp4a.40.${specific?.length ? specific[0] >> 3 : 2}`;
     }
     const found = pictureConfiguration(view, entry);
-    return found ? found.name(view, entry.type, found.box) : entry.type;
+    return found ? found.name(view, entry.type, found.record) : entry.type;
 }
 
 /**
