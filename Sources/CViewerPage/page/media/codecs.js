@@ -10,8 +10,8 @@ import { find } from './boxes.js';
 /** Kinds of tracks as `hdlr` names them (ISO/IEC 14496-12 §8.4.3). */
 export const handlers = { video: 'vide', audio: 'soun' };
 
-/** Codecs of sound; all others are of pictures. */
-const soundCodecs = /^(mp4a|opus|flac|ac-3|ec-3|alac)/i;
+/** Codecs of sound by the type of their sample entry, which begins the name: the configuration in the entry, and the name that it makes. */
+const soundCodecs = new Map([['mp4a', { configuration: audioSpecificConfig, name: aacName }]]);
 
 /**
  * The codecs of a kind.
@@ -20,7 +20,7 @@ const soundCodecs = /^(mp4a|opus|flac|ac-3|ec-3|alac)/i;
  */
 export function codecsOf(codecs, kind) {
     return codecs.split(',').map((codec) => codec.trim())
-        .filter((codec) => codec && soundCodecs.test(codec) === (kind === 'audio')).join(',');
+        .filter((codec) => codec && soundCodecs.has(codec.split('.')[0]) === (kind === 'audio')).join(',');
 }
 
 /**
@@ -63,15 +63,14 @@ export function pictureDescription(view, entry) {
 }
 
 /**
- * Channels, rate and AudioSpecificConfig of sound.
+ * Channels and rate of sound, and the decoder configuration as decoders want it.
  * @param {DataView} view
  * @param {Box} entry Of `stsd`.
  */
 export function soundDescription(view, entry) {
-    const esds = find(view, ofSound(entry), 'esds');
     return {
         channels: view.getUint16(entry.body + 16), rate: view.getUint32(entry.body + 24) >>> 16,
-        specific: esds && specificInfo(bytesOf(view, esds.body + 4, esds.end)),
+        description: soundCodecs.get(entry.type)?.configuration(view, entry),
     };
 }
 
@@ -81,11 +80,8 @@ export function soundDescription(view, entry) {
  * @param {Box} entry Of `stsd`.
  */
 export function codecOf(view, entry) {
-    if (entry.type === 'mp4a') {
-        // The object type is the first five bits of AudioSpecificConfig (ISO/IEC 14496-3 §1.6.2.1).
-        const specific = soundDescription(view, entry).specific;
-        return `mp4a.40.${specific?.length ? specific[0] >> 3 : 2}`;
-    }
+    const sound = soundCodecs.get(entry.type);
+    if (sound) return sound.name(sound.configuration(view, entry));
     const found = pictureConfiguration(view, entry);
     return found ? found.name(view, entry.type, found.record) : entry.type;
 }
@@ -123,11 +119,22 @@ function hevcName(view, type, { body, end }) {
 }
 
 /**
- * DecoderSpecificInfo of an ES_Descriptor (ISO/IEC 14496-1 §7.2.6.5), which is AudioSpecificConfig.
- * @param {Uint8Array} bytes
+ * `mp4a.40.2`: the object type, which is the first five bits of AudioSpecificConfig (ISO/IEC 14496-3 §1.6.2.1).
+ * @param {Uint8Array | undefined} specific
+ */
+function aacName(specific) {
+    return `mp4a.40.${specific?.length ? specific[0] >> 3 : 2}`;
+}
+
+/**
+ * DecoderSpecificInfo of the ES_Descriptor in `esds` (ISO/IEC 14496-1 §7.2.6.5), which is AudioSpecificConfig.
+ * @param {DataView} view
+ * @param {Box} entry `mp4a`
  * @returns {Uint8Array | undefined}
  */
-function specificInfo(bytes) {
+function audioSpecificConfig(view, entry) {
+    const esds = find(view, ofSound(entry), 'esds');
+    const bytes = esds ? bytesOf(view, esds.body + 4, esds.end) : new Uint8Array();
     let at = 0;
     const header = () => {
         const tag = bytes[at];

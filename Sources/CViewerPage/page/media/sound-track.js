@@ -15,7 +15,6 @@ export const canDecodeSound = 'AudioDecoder' in window && isSecureContext;
 export function soundTrack(bytes, codec) {
     const found = keptTrack(bytes);
     if (!found) return undefined;
-    const { channels, rate, specific } = soundDescription(found.view, found.entry);
-    const description = specific && { description: specific };
-    return { track: found.track, configuration: { codec, sampleRate: rate, numberOfChannels: channels, ...description } };
+    const { channels, rate, description } = soundDescription(found.view, found.entry);
+    return { track: found.track, configuration: { codec, sampleRate: rate, numberOfChannels: channels, ...description && { description } } };
 }
