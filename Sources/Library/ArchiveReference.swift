@@ -127,7 +127,7 @@ package struct ArchiveReference: Sendable {
         try check(archives)
         if archives.count > 1, options.store != nil {
             throw UsageError(
-                "--store belongs to one directory: with several archives, give its s3://BUCKET/PREFIX as another --archive"
+                "--store belongs to one directory: with several archives, give its \(StoreAddress.form) as another --archive"
             )
         }
     }
@@ -181,9 +181,8 @@ package struct ArchiveReference: Sendable {
         }
         guard isBucket || options.store != nil else {
             if options.storeEndpoint != nil || options.storeRegion != nil {
-                throw UsageError(
-                    "--store-endpoint and --store-region need an object store: add --store s3://BUCKET/PREFIX, or give it in --archive"
-                )
+                throw StoreOptions.missing(
+                    "--store-endpoint and --store-region need an object store", isReading: true)
             }
             self.init(directory: archive, bucket: nil, patience: patience, shutdown: shutdown)
             return

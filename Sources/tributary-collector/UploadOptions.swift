@@ -52,7 +52,7 @@ struct UploadOptions: ParsableArguments {
             ("--keep-local", keepLocal != nil), ("--store-rate", storeRate != nil),
             ("--release stored", release.waitsForStore),
         ] where isGiven {
-            throw ValidationError("\(option) needs an object store: add --store s3://BUCKET/PREFIX")
+            throw ValidationError("\(StoreOptions.missing("\(option) needs an object store"))")
         }
     }
 

@@ -42,7 +42,7 @@ struct ViewerCommand: RepeatingCommand {
     @Option(
         help: ArgumentHelp(
             """
-            Directory of the recordings, or an object store: s3://bucket/prefix. Repeatable: several archives are shown as one, \
+            Directory of the recordings, or an object store: \(StoreOptions.form). Repeatable: several archives are shown as one, \
             with each record once. (default: with --catalog postgresql://… the archives of the site that can be read from here, \
             without it ./recordings)
             """, valueName: "dir"))
@@ -265,9 +265,7 @@ struct ViewerCommand: RepeatingCommand {
             storeRedirect == nil || reference.storeOrigin != nil
                 || reference.members.contains(where: { $0.storeOrigin != nil })
         else {
-            throw UsageError(
-                "--store-redirect needs an object store: add --store s3://BUCKET/PREFIX, or give it in --archive"
-            )
+            throw StoreOptions.missing("--store-redirect needs an object store", isReading: true)
         }
         var settings = ViewerSettings(
             archive: reference, host: listen.host, port: listen.port)

@@ -190,7 +190,7 @@ struct ArchiveOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
             """
-            Directory of the recordings, or an object store: s3://bucket/prefix. Repeatable: several archives are read as one, \
+            Directory of the recordings, or an object store: \(StoreOptions.form). Repeatable: several archives are read as one, \
             with each record once. (default: with --catalog postgresql://… all archives of the site that can be read from here, \
             otherwise ./recordings)
             """, valueName: "dir"))

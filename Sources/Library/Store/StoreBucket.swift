@@ -13,9 +13,7 @@ extension StoreOptions {
     ) throws -> (any ObjectBucket)? {
         guard let store else {
             guard storeEndpoint == nil, storeRegion == nil else {
-                throw UsageError(
-                    "--store-endpoint and --store-region need an object store: add --store s3://BUCKET/PREFIX"
-                )
+                throw Self.missing("--store-endpoint and --store-region need an object store")
             }
             return nil
         }

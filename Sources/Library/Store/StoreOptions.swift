@@ -5,12 +5,15 @@ package import Terminal
 
 /// Options of the object store, for every program.
 package struct StoreOptions: ParsableArguments {
+    /// Form of an address, for help: `s3://bucket/prefix`.
+    package static let form = StoreAddress.form.lowercased()
+
     @Option(
         help: ArgumentHelp(
             """
             Object store of the archive. A collector uploads to it; what is not in the directory is read there. Credentials come from AWS_ACCESS_KEY_ID and \
             AWS_SECRET_ACCESS_KEY, or from the file that AWS_SHARED_CREDENTIALS_FILE names (~/.aws/credentials).
-            """, valueName: "s3://bucket/prefix"))
+            """, valueName: form))
     package var store: String?
 
     @Option(
@@ -34,6 +37,15 @@ package struct StoreOptions: ParsableArguments {
         } catch {
             throw ValidationError("\(error)")
         }
+    }
+
+    /// The error of a missing address.
+    /// - Parameters:
+    ///   - need: `--keep-local needs an object store`.
+    ///   - isReading: whether `--archive` may have the address, too.
+    package static func missing(_ need: String, isReading: Bool = false) -> UsageError {
+        let place = isReading ? ", or give it in --archive" : ""
+        return UsageError("\(need): add --store \(StoreAddress.form)\(place)")
     }
 
     /// An address with the endpoint and the region of the options.

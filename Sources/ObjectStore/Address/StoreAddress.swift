@@ -4,6 +4,8 @@ package import Threads
 package struct StoreAddress: Sendable, CustomStringConvertible {
     /// All kinds of stores: each is a folder of this module.
     static let kinds: [any StoreKind.Type] = [S3Address.self]
+    /// Form of an address, for messages and help: `s3://BUCKET/PREFIX`.
+    package static let form = kinds.map { $0.form }.joined(separator: " or ")
 
     private static let maximumBytes = 1_024
 
@@ -17,8 +19,7 @@ package struct StoreAddress: Sendable, CustomStringConvertible {
         init(_ description: String) { self.description = description }
 
         /// It has the scheme of no kind of store.
-        static let noAddress = Flaw(
-            "must have the form " + kinds.map { $0.form }.joined(separator: " or "))
+        static let noAddress = Flaw("must have the form \(form)")
         static let tooLong = Flaw("is longer than \(maximumBytes) bytes")
     }
 

@@ -47,7 +47,7 @@ struct StoreArguments: ParsableArguments {
         patience: StorePatience = .reading, shutdown: Shutdown = Shutdown()
     ) throws -> any ObjectBucket {
         guard let bucket = try store.bucket(patience: patience, shutdown: shutdown) else {
-            throw UsageError("no object store: add --store s3://BUCKET/PREFIX")
+            throw StoreOptions.missing("no object store")
         }
         return bucket
     }
