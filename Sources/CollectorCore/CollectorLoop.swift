@@ -284,7 +284,7 @@ extension CollectorLoop {
                 diskBusySeconds: environment.disk.busySeconds(now: now.monotonic),
                 reserveBytes: settings.reserveBytes,
                 removesOldSegments: !settings.retention.keepsEverything
-                    || (uploads != nil && settings.localCache != LocalCachePolicy()),
+                    || (uploads != nil && !settings.localCache.keepsEverything),
                 refusedConnections: environment.refusals.counts,
                 isEntranceShut: environment.refusals.shutReason != nil), now: now.monotonic)
         status.cost = cost

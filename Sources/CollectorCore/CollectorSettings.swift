@@ -82,14 +82,13 @@ package struct ChangeableSettings: Hashable, Sendable {
     /// Minimum free disk space, bytes: no media is written into it. None: 1 GB, or 5 % of a small disk.
     package var reserveBytes: UInt64?
     /// The archive's retention limits.
-    package var retention: RetentionPolicy
-    /// Part of the archive that stays on the local disk once an object store has it.
-    package var localCache: LocalCachePolicy
+    package var retention: RemovalLimits
+    /// Limits of the local copies that an object store has, besides ``retention``'s free space.
+    package var localCache: RemovalLimits
 
     package init(
         idleTimeoutNanoseconds: Int64, reserveBytes: UInt64? = nil,
-        retention: RetentionPolicy = RetentionPolicy(),
-        localCache: LocalCachePolicy = LocalCachePolicy()
+        retention: RemovalLimits = RemovalLimits(), localCache: RemovalLimits = RemovalLimits()
     ) {
         self.localCache = localCache
         self.idleTimeoutNanoseconds = idleTimeoutNanoseconds

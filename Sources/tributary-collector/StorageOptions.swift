@@ -31,8 +31,8 @@ struct StorageOptions: ParsableArguments {
 
     var reserveBytes: UInt64? { reserve.map { UInt64($0.bytes) } }
 
-    var retention: RetentionPolicy {
-        RetentionPolicy(
+    var retention: RemovalLimits {
+        RemovalLimits(
             maximumAgeNanoseconds: keepAge?.span.nanoseconds,
             maximumBytes: keepBytes.map { UInt64($0.bytes) },
             minimumFreeBytes: keepFree.map { UInt64($0.bytes) })

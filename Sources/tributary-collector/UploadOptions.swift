@@ -66,18 +66,18 @@ struct UploadOptions: ParsableArguments {
         return StoreSettings(bucket: bucket, upload: upload, shutdown: shutdown)
     }
 
-    var localCache: LocalCachePolicy { keepLocal?.policy ?? LocalCachePolicy() }
+    var localCache: RemovalLimits { keepLocal?.limits ?? RemovalLimits() }
 }
 
 /// Limit of local media: by age, or by size.
 struct LocalLimit: HintedArgument {
-    let policy: LocalCachePolicy
+    let limits: RemovalLimits
 
     init?(argument: String) {
         if let age = Age(argument: argument), argument != "0" {
-            policy = LocalCachePolicy(maximumAgeNanoseconds: age.span.nanoseconds)
+            limits = RemovalLimits(maximumAgeNanoseconds: age.span.nanoseconds)
         } else if let size = ByteCount(argument: argument) {
-            policy = LocalCachePolicy(maximumBytes: UInt64(size.bytes))
+            limits = RemovalLimits(maximumBytes: UInt64(size.bytes))
         } else {
             return nil
         }

@@ -148,10 +148,10 @@ private struct Machine {
         var other = old
         other.path = "b"
         other.ended = UTCTime(nanoseconds: today - 40 * day)
-        let policy = RetentionPolicy(maximumAgeNanoseconds: 30 * day)
+        let limits = RemovalLimits(maximumAgeNanoseconds: 30 * day)
         func expired(_ daysLater: Int64) -> [String] {
             let now = UTCTime(nanoseconds: today + daysLater * day)
-            return policy.expired(
+            return limits.expired(
                 of: clock.dated([old, other], now: now), freeBytes: 0, now: now
             ).map(\.segment.path)
         }

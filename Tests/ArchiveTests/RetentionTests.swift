@@ -18,46 +18,46 @@ private func segment(
 }
 
 private func expired(
-    _ policy: RetentionPolicy, _ segments: [ArchivedSegment], free: UInt64 = 0, today: Int64 = 100
+    _ limits: RemovalLimits, _ segments: [ArchivedSegment], free: UInt64 = 0, today: Int64 = 100
 ) -> [String] {
-    policy.expired(of: segments, freeBytes: free, now: UTCTime(nanoseconds: today * day))
+    limits.expired(of: segments, freeBytes: free, now: UTCTime(nanoseconds: today * day))
         .map { "\($0.segment.path) \($0.cause)" }
 }
 
-@Suite struct RetentionPolicyTests {
+@Suite struct RemovalLimitsTests {
     @Test func `without limits everything stays`() {
-        #expect(RetentionPolicy().keepsEverything)
-        #expect(expired(RetentionPolicy(), [segment(1)]).isEmpty)
+        #expect(RemovalLimits().keepsEverything)
+        #expect(expired(RemovalLimits(), [segment(1)]).isEmpty)
     }
 
     @Test func `segments older than the limit expire, to the day`() {
-        let policy = RetentionPolicy(maximumAgeNanoseconds: 10 * day)
+        let limits = RemovalLimits(maximumAgeNanoseconds: 10 * day)
         #expect(
-            expired(policy, [segment(91), segment(89), segment(90), segment(5)])
+            expired(limits, [segment(91), segment(89), segment(90), segment(5)])
                 == ["s/camera/5 age", "s/camera/89 age"])
     }
 
     @Test func `the oldest segments of all sources expire until the rest fits`() {
-        let policy = RetentionPolicy(maximumBytes: 250)
+        let limits = RemovalLimits(maximumBytes: 250)
         let segments = [segment(3), segment(1, source: "door"), segment(2), segment(4)]
-        #expect(expired(policy, segments) == ["s/door/1 size", "s/camera/2 size"])
+        #expect(expired(limits, segments) == ["s/door/1 size", "s/camera/2 size"])
     }
 
     @Test func `the oldest go until enough is free`() {
-        let policy = RetentionPolicy(minimumFreeBytes: 1_000)
+        let limits = RemovalLimits(minimumFreeBytes: 1_000)
         let segments = (1...5).map { segment($0) }
         #expect(
-            expired(policy, segments, free: 850)
+            expired(limits, segments, free: 850)
                 == ["s/camera/1 freeSpace", "s/camera/2 freeSpace"])
-        #expect(expired(policy, segments, free: 1_000).isEmpty)
+        #expect(expired(limits, segments, free: 1_000).isEmpty)
     }
 
     @Test func `protected and open segments stay, and count`() {
-        let policy = RetentionPolicy(maximumAgeNanoseconds: day, maximumBytes: 100)
+        let limits = RemovalLimits(maximumAgeNanoseconds: day, maximumBytes: 100)
         let segments = [
             segment(1, isProtected: true), segment(2, isOpen: true), segment(3), segment(99),
         ]
-        #expect(expired(policy, segments) == ["s/camera/3 age", "s/camera/99 size"])
+        #expect(expired(limits, segments) == ["s/camera/3 age", "s/camera/99 size"])
     }
 }
 

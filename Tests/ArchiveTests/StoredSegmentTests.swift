@@ -161,7 +161,7 @@ import Testing
     }
 }
 
-@Suite struct LocalCachePolicyTests {
+@Suite struct LocalCopyLimitTests {
     private static let day: Int64 = 86_400_000_000_000
 
     private func segment(
@@ -175,44 +175,43 @@ import Testing
     }
 
     private func evicted(
-        _ policy: LocalCachePolicy, _ segments: [ArchivedSegment], minimumFree: UInt64? = nil,
-        free: UInt64 = 0, today: Int64? = 100
+        _ limits: RemovalLimits, _ segments: [ArchivedSegment], free: UInt64 = 0,
+        today: Int64? = 100
     ) -> [String] {
-        policy.evicted(
-            of: segments, minimumFreeBytes: minimumFree, freeBytes: free,
-            now: today.map { UTCTime(nanoseconds: $0 * Self.day) }
+        limits.evicted(
+            of: segments, freeBytes: free, now: today.map { UTCTime(nanoseconds: $0 * Self.day) }
         ).map(\.path)
     }
 
     @Test func `without limits all copies stay`() {
-        #expect(evicted(LocalCachePolicy(), [segment(1)]).isEmpty)
+        #expect(evicted(RemovalLimits(), [segment(1)]).isEmpty)
     }
 
     @Test func `by age, the oldest go, and none while the clock is not trusted`() {
-        let policy = LocalCachePolicy(maximumAgeNanoseconds: 10 * Self.day)
+        let limits = RemovalLimits(maximumAgeNanoseconds: 10 * Self.day)
         let segments = [segment(95), segment(80), segment(85)]
-        #expect(evicted(policy, segments) == ["80", "85"])
-        #expect(evicted(policy, segments, today: nil).isEmpty)
+        #expect(evicted(limits, segments) == ["80", "85"])
+        #expect(evicted(limits, segments, today: nil).isEmpty)
     }
 
     @Test func `by size, all local copies count, and only stored ones are removed`() {
-        let policy = LocalCachePolicy(maximumBytes: 250)
+        let limits = RemovalLimits(maximumBytes: 250)
         let segments = [
             segment(1, .disk), segment(2), segment(3, isProtected: true), segment(4, isOpen: true),
             segment(5), segment(6, .store),
         ]
-        #expect(evicted(policy, segments) == ["2", "5"])
+        #expect(evicted(limits, segments) == ["2", "5"])
     }
 
     @Test func `too little free space evicts`() {
         let segments = (1...4).map { segment($0) }
         #expect(
-            evicted(LocalCachePolicy(), segments, minimumFree: 1_000, free: 850) == ["1", "2"])
+            evicted(RemovalLimits(minimumFreeBytes: 1_000), segments, free: 850) == ["1", "2"])
     }
 
     @Test func `retention counts a segment once, wherever it is`() {
         let segments = [segment(1, .store), segment(2), segment(3, .disk)]
-        let expired = RetentionPolicy(maximumBytes: 150).expired(
+        let expired = RemovalLimits(maximumBytes: 150).expired(
             of: segments, freeBytes: 0, now: UTCTime(nanoseconds: 100 * Self.day))
         #expect(expired.map(\.segment.path) == ["1", "2"])
     }

@@ -112,11 +112,11 @@ import Testing
             #expect(truncate(path, 1 << 43) == 0)
         }
         let segments = try ArchiveSurvey(of: layout).segments
-        let policy = RetentionPolicy(maximumBytes: 1 << 20)
-        #expect(policy.expired(of: segments, freeBytes: 0, now: Self.zero).isEmpty)
+        let limits = RemovalLimits(maximumBytes: 1 << 20)
+        #expect(limits.expired(of: segments, freeBytes: 0, now: Self.zero).isEmpty)
         // Sums of sizes have no overflow.
         var large = segments
         for index in large.indices { large[index].sizeBytes = .max - 1 }
-        #expect(policy.expired(of: large, freeBytes: .max, now: Self.zero).count == 5)
+        #expect(limits.expired(of: large, freeBytes: .max, now: Self.zero).count == 5)
     }
 }

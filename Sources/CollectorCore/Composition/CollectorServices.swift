@@ -115,11 +115,11 @@ extension ReceivingThread {
         running.append { uploads?.stop(until: $0) }
 
         let retention = Retention(
-            layout: layout, policy: { changeable.current.retention }, logger: logger,
+            layout: layout, limits: { changeable.current.retention }, logger: logger,
             meter: environment.disk,
             store: uploads.map { uploads in
                 Retention.Store(
-                    policy: { changeable.current.localCache }, evict: uploads.evict,
+                    limits: { changeable.current.localCache }, evict: uploads.evict,
                     forget: uploads.forget)
             }
         ) {

@@ -14,7 +14,7 @@ final class Retention: Sendable {
     private static var interval: DispatchTimeInterval { .seconds(30) }
 
     private let layout: ArchiveLayout
-    private let policy: @Sendable () -> RetentionPolicy
+    private let limits: @Sendable () -> RemovalLimits
     private let logger: Logger
     private let meter: DiskStatistics
     private let remove: @Sendable ([Removal]) -> Void
@@ -30,8 +30,8 @@ final class Retention: Sendable {
 
     /// Additional settings with an object store.
     struct Store: Sendable {
-        /// The limits for the local disk now in force.
-        var policy: @Sendable () -> LocalCachePolicy
+        /// The limits of local copies now in force, besides the archive's free space.
+        var limits: @Sendable () -> RemovalLimits
         /// Removes local copies of segments that the store is proven to have.
         var evict: @Sendable ([ArchivedSegment]) -> Void
         /// Removes segments from the store, then here.
@@ -39,18 +39,18 @@ final class Retention: Sendable {
     }
 
     /// - Parameters:
-    ///   - policy: the limits now in force; called on the retention thread.
+    ///   - limits: the limits now in force; called on the retention thread.
     ///   - meter: receives the disk's free space, which no other thread measures while nothing is recorded.
     ///   - store: nil without an object store.
     ///   - remove: removes items in order; called on the retention thread.
     init(
-        layout: ArchiveLayout, policy: @escaping @Sendable () -> RetentionPolicy, logger: Logger,
+        layout: ArchiveLayout, limits: @escaping @Sendable () -> RemovalLimits, logger: Logger,
         meter: DiskStatistics, store: Store? = nil, remove: @escaping @Sendable ([Removal]) -> Void
     ) {
         self.meter = meter
         self.store = store
         self.layout = layout
-        self.policy = policy
+        self.limits = limits
         self.logger = logger
         self.remove = remove
     }
@@ -77,7 +77,7 @@ final class Retention: Sendable {
     }
 
     private func look() {
-        var policy = policy()
+        var limits = limits()
         do throws(ArchiveError) {
             try SessionRemoval.complete(in: layout, hasStore: store != nil)
         } catch {
@@ -88,24 +88,30 @@ final class Retention: Sendable {
             let space = try FileSystem.freeBytes(layout.sessions)
             meter.note(space)
             let now = Instant.now().utc
-            let minimumFree = policy.minimumFreeBytes
-            if store != nil { policy = policy.withStore }
-            let (isBelieved, dated) = dated(survey.segments, policy, now: now)
-            let expired = expired(
-                of: dated, policy, free: space.free, now: now, isBelieved: isBelieved)
+            var localLimits = store?.limits() ?? RemovalLimits()
+            if store != nil {
+                // A full disk is no reason to remove stored segments from the store, too.
+                localLimits.minimumFreeBytes = limits.minimumFreeBytes
+                limits.minimumFreeBytes = nil
+            }
+            let usesClock = limits.usesClock || localLimits.usesClock
+            let (trusted, dated) = dated(survey.segments, at: now, tells: usesClock)
+            // Without a store, segments that only a store has are left unchanged.
+            let own = store == nil ? dated.filter { $0.place != .store } : dated
+            let expired = limits.expired(of: own, freeBytes: space.free, now: trusted)
             var removals = survey.staged.map(Removal.rest)
             // Stored copies of a segment are removed first.
             removals += expired.filter { store == nil || $0.segment.place == .disk }
                 .map(Removal.segment)
-            if !policy.keepsEverything { removals += survey.emptySessions.map(Removal.session) }
+            if !limits.keepsEverything { removals += survey.emptySessions.map(Removal.session) }
             if !removals.isEmpty { remove(removals) }
             guard let store else { return }
             store.forget(expired.filter { $0.segment.place != .disk })
             let gone = Set(expired.map(\.segment.path))
             store.evict(
-                store.policy().evicted(
-                    of: dated.filter { !gone.contains($0.path) }, minimumFreeBytes: minimumFree,
-                    freeBytes: space.free, now: isBelieved ? now : nil))
+                localLimits.evicted(
+                    of: dated.filter { !gone.contains($0.path) }, freeBytes: space.free,
+                    now: trusted))
         } catch {
             logger.error("cannot survey the archive for retention: \(error)")
         }
@@ -125,30 +131,20 @@ final class Retention: Sendable {
         return survey
     }
 
-    /// Segments with corrected dates, and whether the wall clock is trusted.
+    /// Segments with corrected dates, and the wall clock; nil while it is not trusted.
+    /// - Parameter tells: whether a change of the trust is logged.
     private func dated(
-        _ segments: [ArchivedSegment], _ policy: RetentionPolicy, now: UTCTime
-    ) -> (isBelieved: Bool, [ArchivedSegment]) {
+        _ segments: [ArchivedSegment], at now: UTCTime, tells: Bool
+    ) -> (now: UTCTime?, [ArchivedSegment]) {
         let reading = RetentionClock.Reading(
             wall: now, bootNanoseconds: SystemClock.boot.nowNanoseconds)
         let (verdict, dated) = clock.withLock { clock in
             let verdict = clock.look(at: reading, ended: segments.lazy.map(\.ended))
             return (verdict, clock.dated(segments, now: verdict.isBelieved ? now : nil))
         }
-        let usesClock = policy.usesClock || store?.policy().usesClock == true
-        if let line = verdict.line, usesClock {
+        if let line = verdict.line, tells {
             if verdict.isBelieved { logger.notice("\(line)") } else { logger.warning("\(line)") }
         }
-        return (verdict.isBelieved, dated)
-    }
-
-    /// Expired segments; by age only while the wall clock is trusted. Without a store, segments that only a store has
-    /// are left unchanged.
-    private func expired(
-        of segments: [ArchivedSegment], _ policy: RetentionPolicy, free: UInt64, now: UTCTime,
-        isBelieved: Bool
-    ) -> [ExpiredSegment] {
-        let own = store == nil ? segments.filter { $0.place != .store } : segments
-        return policy.expired(of: own, freeBytes: free, now: isBelieved ? now : nil)
+        return (verdict.isBelieved ? now : nil, dated)
     }
 }

@@ -123,7 +123,7 @@ enum ArchiveTarget {
         }
         attempt { () throws(ArchiveError) in
             let survey = try ArchiveSurvey(of: layout)
-            _ = RetentionPolicy(maximumAgeNanoseconds: 1, maximumBytes: 1)
+            _ = RemovalLimits(maximumAgeNanoseconds: 1, maximumBytes: 1)
                 .expired(
                     of: survey.segments, freeBytes: 0,
                     now: UTCTime(nanoseconds: 1_795_300_000_000_000_000))

@@ -1,11 +1,11 @@
 import Files
 import Media
 
-/// An archive's retention limits. Without any limit, everything is kept.
+/// Limits of an archive, or of its part on the local disk. Without any limit, everything is kept.
 ///
 /// The limits apply together: a segment is removed when any of them requires it. Only finished segments are removed, oldest
 /// first, whatever their source and session; those of protected sessions never are.
-package struct RetentionPolicy: Hashable, Sendable {
+package struct RemovalLimits: Hashable, Sendable {
     /// Maximum age: segments that ended earlier are removed.
     package var maximumAgeNanoseconds: Int64?
     /// Maximum size of all segments together, open and protected ones included.
@@ -23,19 +23,12 @@ package struct RetentionPolicy: Hashable, Sendable {
     }
 
     /// Whether no limit is set.
-    package var keepsEverything: Bool { self == RetentionPolicy() }
+    package var keepsEverything: Bool { self == RemovalLimits() }
 
     /// Whether a limit depends on the wall clock.
     package var usesClock: Bool { maximumAgeNanoseconds != nil }
 
-    /// The limits of an archive whose segments are also in an object store: a full disk is no reason to remove them from both.
-    package var withStore: RetentionPolicy {
-        var policy = self
-        policy.minimumFreeBytes = nil
-        return policy
-    }
-
-    /// The segments to be removed now, oldest first.
+    /// The segments to be removed from the archive now, oldest first.
     ///
     /// - Parameters:
     ///   - segments: all segments, in any order.
@@ -44,11 +37,33 @@ package struct RetentionPolicy: Hashable, Sendable {
     package func expired(
         of segments: [ArchivedSegment], freeBytes: UInt64, now: UTCTime?
     ) -> [ExpiredSegment] {
+        removed(of: segments, freeBytes: freeBytes, now: now) { _ in true }
+    }
+
+    /// The segments whose local copies are to be removed now, oldest first. Unproven ones are skipped, so that younger ones
+    /// have to free the space.
+    ///
+    /// They are still in the archive: their proofs, ledgers and descriptions stay, and readers get the media from the store. So
+    /// only segments that the store is proven to have are evicted. Protection also means that a recording is available without
+    /// the network.
+    /// - Parameters: as of ``expired(of:freeBytes:now:)``.
+    package func evicted(
+        of segments: [ArchivedSegment], freeBytes: UInt64, now: UTCTime?
+    ) -> [ArchivedSegment] {
+        removed(of: segments.filter { $0.place != .store }, freeBytes: freeBytes, now: now) {
+            $0.place == .diskAndStore
+        }.map(\.segment)
+    }
+
+    private func removed(
+        of segments: [ArchivedSegment], freeBytes: UInt64, now: UTCTime?,
+        where isRemovable: (ArchivedSegment) -> Bool
+    ) -> [ExpiredSegment] {
         // 128 bits: the sum of file sizes cannot overflow.
         var total = segments.reduce(UInt128(0)) { $0 + UInt128($1.sizeBytes) }
         var free = freeBytes
-        var expired: [ExpiredSegment] = []
-        let candidates = segments.filter { !$0.isProtected && !$0.isOpen }
+        var removed: [ExpiredSegment] = []
+        let candidates = segments.filter { !$0.isProtected && !$0.isOpen && isRemovable($0) }
             .sorted { ($0.ended, $0.path) < ($1.ended, $1.path) }
         for segment in candidates {
             guard let cause = cause(for: segment, total: total, free: free, now: now) else {
@@ -56,9 +71,9 @@ package struct RetentionPolicy: Hashable, Sendable {
             }
             total -= UInt128(segment.sizeBytes)
             if segment.place != .store { free.addClamped(segment.sizeBytes) }
-            expired.append(ExpiredSegment(segment: segment, cause: cause))
+            removed.append(ExpiredSegment(segment: segment, cause: cause))
         }
-        return expired
+        return removed
     }
 
     private func cause(
