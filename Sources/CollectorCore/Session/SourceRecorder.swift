@@ -295,39 +295,11 @@ struct SourceRecorder: Sendable {
         segmenter.roomBytes = roomBytes
         begin(with: samples.firstSequence)
         through = samples.lastSequence
-        if isOverFiles {
-            let hasPictures = segmenter.upcomingTracks.contains { $0.kind == .video }
-            let begins =
-                samples.beginsDecodable
-                && (!hasPictures || samples.runs.contains { $0.track == .video })
-            guard files.pauseNanoseconds(now: now.monotonic) == 0, begins else {
-                return leaveOut(
-                    samples, LostRecords.tooManyFiles, "the source begins more files than it may",
-                    at: now)
-            }
-            isOverFiles = false
-        }
-        if !fold.isWaiting { leftOut.ranges = 0 }
-        guard leftOut.ranges < Self.leftOutRanges else {
-            return leaveOut(
-                samples, LostRecords.impossibleTimes,
-                "samples between too many others with impossible times", at: now)
-        }
+        let present = intake.sessionNow(now.monotonic, zero: zero)
         let longest = settings.budgets.messageNanoseconds(
             segmentNanoseconds: settings.segmentNanoseconds)
-        guard samples.spanNanoseconds <= longest else {
-            return leaveOut(
-                samples, LostRecords.impossibleTimes,
-                "samples of one message that lie too far apart to have been captured together",
-                at: now)
-        }
-        let present = intake.sessionNow(now.monotonic, zero: zero)
-        guard !intake.isRunAhead(samples, nowNanoseconds: present)
-        else {
-            return leaveOut(
-                samples, LostRecords.impossibleTimes,
-                "too many samples with impossible times: there is no room for them before now",
-                at: now)
+        if let (cause, text) = objection(to: samples, longest: longest, present: present, at: now) {
+            return leaveOut(samples, cause, text, at: now)
         }
         // Only in a resumed session: in another one, these times would be different.
         if let rest, isResumed { intake.goOn(after: rest.ends, formats: segmenter.upcomingTracks) }
@@ -361,6 +333,37 @@ struct SourceRecorder: Sendable {
             + actions(
                 segmenter.add(placed.piece, context: placed.context, now: now.monotonic),
                 clocks: clocks, at: now)
+    }
+
+    /// Why samples are dropped: cause and text of their gap; nil: they are recorded.
+    /// - Parameters:
+    ///   - longest: maximum span of a message, nanoseconds.
+    ///   - present: session time, nanoseconds.
+    private mutating func objection(
+        to samples: Samples, longest: Int64, present: Int64, at now: Instant
+    ) -> (cause: String, text: String)? {
+        if isOverFiles {
+            let hasPictures = segmenter.upcomingTracks.contains { $0.kind == .video }
+            let begins =
+                samples.beginsDecodable
+                && (!hasPictures || samples.runs.contains { $0.track == .video })
+            guard files.pauseNanoseconds(now: now.monotonic) == 0, begins else {
+                return (LostRecords.tooManyFiles, "the source begins more files than it may")
+            }
+            isOverFiles = false
+        }
+        if !fold.isWaiting { leftOut.ranges = 0 }
+        let flaw: String
+        if leftOut.ranges >= Self.leftOutRanges {
+            flaw = "samples between too many others with impossible times"
+        } else if samples.spanNanoseconds > longest {
+            flaw = "samples of one message that lie too far apart to have been captured together"
+        } else if intake.isRunAhead(samples, nowNanoseconds: present) {
+            flaw = "too many samples with impossible times: there is no room for them before now"
+        } else {
+            return nil
+        }
+        return (LostRecords.impossibleTimes, flaw)
     }
 
     /// Whether these samples have the first keyframe after missing pictures, and a decoder would relate its number to those of the
