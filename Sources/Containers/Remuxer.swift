@@ -83,21 +83,9 @@ package struct Remuxer: ~Copyable {
                 routes.append(nil)
                 continue
             }
-            try Self.copyDescription(of: stream, to: output)
-            let number = output.context.pointee.nb_streams - 1
-            if let configuration = try InBandParameterSets.configuration(
-                of: stream, in: path, cancellation: cancellation),
-                let parameters = output.stream(Int(number)).pointee.codecpar
-            {
-                MuxerHandle.setExtradata(configuration, of: parameters)
-                // The input's tag may be `avc3`, which is wrong for a configuration record with all parameter sets. With 0, the
-                // muxer chooses the tag.
-                parameters.pointee.codec_tag = 0
-            }
-            if let parameters = output.stream(Int(number)).pointee.codecpar {
-                output.setLengthPrefixed(parameters)
-                if format.isISO { MuxerHandle.setEntry(of: parameters) }
-            }
+            let configuration = try InBandParameterSets.configuration(
+                of: stream, in: path, cancellation: cancellation)
+            let number = Self.addStream(like: stream, configuration, to: output, format)
             // Containers without edit lists get no more audio before the start than the first frame needs.
             let isPicture = stream.pointee.codecpar.pointee.codec_type == AVMEDIA_TYPE_VIDEO
             for property in ContainerProperty.all(of: stream) where !format.states(property) {
@@ -105,7 +93,7 @@ package struct Remuxer: ~Copyable {
             }
             routes.append(
                 Route(
-                    output: Int32(number), codec: name, isPicture: isPicture,
+                    output: number, codec: name, isPicture: isPicture,
                     pictures: StreamPictures(stream)))
             hidden.append(HiddenPackets(keepsStart: isPicture || format.isISO))
         }
@@ -124,19 +112,7 @@ package struct Remuxer: ~Copyable {
             }
             throw .cannotOpen(outputName, reason: outlet.failure ?? libraryErrorText(result))
         }
-        let streams = routes.enumerated().compactMap { index, route in
-            route.map { route in
-                let base = output.stream(Int(route.output)).pointee.time_base
-                // Rounded up, so that two decoding times never share a tick of the output.
-                let tick = av_rescale_q_rnd(1, base, Self.nanosecond, AV_ROUND_UP)
-                return (stream: input.stream(index), step: max(1, tick))
-            }
-        }
-        do throws(BitstreamError) {
-            timeline = try input.timeline(of: streams)
-        } catch {
-            throw .cannotRead(path, reason: "its video is damaged: \(error)")
-        }
+        timeline = try Self.timeline(of: routes, input, output)
         originNanoseconds = origin
         self.format = format
         self.leftOut = leftOut
@@ -487,9 +463,31 @@ extension Remuxer {
         return String(cString: avcodec_get_name(parameters.pointee.codec_id))
     }
 
-    private static func copyDescription(
-        of source: UnsafeMutablePointer<AVStream>, to output: borrowing MuxerHandle
-    ) throws(ContainerError) {
+    /// Repairs the times of the packets, for an output whose header is written.
+    private static func timeline(
+        of routes: [Route?], _ input: borrowing InputHandle, _ output: borrowing MuxerHandle
+    ) throws(ContainerError) -> PacketTimeline<PacketHandle> {
+        var streams: [(stream: UnsafeMutablePointer<AVStream>, step: Int64)] = []
+        for (index, route) in routes.enumerated() {
+            guard let route else { continue }
+            let base = output.stream(Int(route.output)).pointee.time_base
+            // Rounded up, so that two decoding times never share a tick of the output.
+            let tick = av_rescale_q_rnd(1, base, nanosecond, AV_ROUND_UP)
+            streams.append((input.stream(index), max(1, tick)))
+        }
+        do throws(BitstreamError) {
+            return try input.timeline(of: streams)
+        } catch {
+            throw .cannotRead(input.path, reason: "its video is damaged: \(error)")
+        }
+    }
+
+    /// Adds a stream to the output; returns its number.
+    /// - Parameter configuration: the decoder's, if it is not the source's.
+    private static func addStream(
+        like source: UnsafeMutablePointer<AVStream>, _ configuration: [UInt8]?,
+        to output: borrowing MuxerHandle, _ format: ContainerFormat
+    ) -> Int32 {
         let target = output.newStream()
         guard let parameters = target.pointee.codecpar,
             avcodec_parameters_copy(parameters, source.pointee.codecpar) >= 0
@@ -510,6 +508,15 @@ extension Remuxer {
             }
             UnsafeMutableRawPointer(copy).copyMemory(from: side.data, byteCount: side.size)
         }
+        if let configuration {
+            MuxerHandle.setExtradata(configuration, of: parameters)
+            // The input's tag may be `avc3`, which is wrong for a configuration record with all parameter sets. With 0, the
+            // muxer chooses the tag.
+            parameters.pointee.codec_tag = 0
+        }
+        output.setLengthPrefixed(parameters)
+        if format.isISO { MuxerHandle.setEntry(of: parameters) }
+        return target.pointee.index
     }
 
     /// A container with an index has the number of packets, others a duration.

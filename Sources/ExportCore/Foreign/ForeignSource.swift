@@ -26,9 +26,6 @@ private final class ImportedBytes: MediaPayload, @unchecked Sendable {
 
 /// Imports one foreign file as a source of a session.
 struct ForeignSource {
-    /// Samples are divided into pieces of this duration, like an agent's messages.
-    private static let batchNanoseconds: Int64 = 100_000_000
-
     let path: String
     let name: String
     let edits: EditLists
@@ -58,8 +55,6 @@ struct ForeignSource {
         var tracks = try FileTracks(&file, path: path)
         try FileSystem.makeDirectories(layout.source(session, name))
         var recorder = ImportRecorder(self, formats: tracks.formats)
-        var batch: [EncodedSample] = []
-        var batchStart: Int64?
         var summary = ExportSummary()
         var undecodable = 0
         while let packet = try file.next() {
@@ -70,24 +65,15 @@ struct ForeignSource {
                 continue
             }
             trim(&sample)
-            let isLong =
-                batchStart.map { sample.dtsNanoseconds - $0 >= Self.batchNanoseconds } ?? false
-            let isKeyframe = sample.track == .video && sample.flags.contains(.keyframe)
-            if isLong || isKeyframe || newFormat != nil {
-                try recorder.add(batch)
-                batch.removeAll(keepingCapacity: true)
-                batchStart = nil
-            }
             if let newFormat { try recorder.change(newFormat) }
-            batch.append(sample)
-            batchStart = batchStart ?? sample.dtsNanoseconds
+            try recorder.add(sample)
             summary.count(sample.track)
             summary.sizeBytes += Int64(sample.data.count)
             let end = sample.ptsNanoseconds + sample.durationNanoseconds
             summary.durationNanoseconds = max(summary.durationNanoseconds, end)
             control.progress(sample.ptsNanoseconds, of: durationNanoseconds)
         }
-        try recorder.add(batch)
+        try recorder.writeBatch()
         if undecodable > 0 {
             guard summary.pictures > 0 else {
                 throw ExportError.refused(
@@ -103,29 +89,7 @@ struct ForeignSource {
         guard summary.pictures + summary.soundPackets > 0 else {
             throw ExportError.nothingThere(path)
         }
-        let damage = file.takeDamage()
-        for (kind, isLate) in TrackKind.allCases.flatMap({ [($0, false), ($0, true)] }) {
-            let damages = damage.filter { $0.track == kind && $0.isLate == isLate }
-            guard let first = damages.first else { continue }
-            for damage in damages { recorder.leftOut(damage) }
-            let samples = damages.reduce(0) { $0 + $1.samples }
-            let gaps = damages.count == 1 ? "a gap at" : "\(damages.count) gaps, the first at"
-            summary.notes.append(
-                "\(samples) \(Self.unit(kind)) left out in \(gaps) \(first.startNanoseconds / 1_000_000_000) s: "
-                    + first.text)
-        }
-        for kind in TrackKind.allCases {
-            guard let unread = file.unread[kind] else { continue }
-            let text =
-                "\(unread) \(Self.unit(kind)) left out: the file lists them, and they cannot be found"
-            summary.notes.append(text)
-            recorder.leftOut(kind, samples: unread, text)
-        }
-        for kind in TrackKind.allCases {
-            guard let hidden = file.hidden(kind) else { continue }
-            summary.notes.append(
-                "\(hidden) \(Self.unit(kind)) that the file's edit list hides are left out")
-        }
+        summary.notes += recordLosses(of: &file, in: &recorder)
         let end = try recorder.finish()
         var entry = SessionManifest.Source(
             name: name, agent: "import", address: path,
@@ -134,6 +98,37 @@ struct ForeignSource {
         return Written(
             entry: entry, summary: summary,
             notes: file.notes + file.joints.map(FileSource.note) + summary.notes)
+    }
+
+    /// Records what the file has lost; returns notes about this and about hidden packets.
+    private func recordLosses(
+        of file: inout FileSource, in recorder: inout ImportRecorder
+    ) -> [String] {
+        var notes: [String] = []
+        let damage = file.takeDamage()
+        for (kind, isLate) in TrackKind.allCases.flatMap({ [($0, false), ($0, true)] }) {
+            let damages = damage.filter { $0.track == kind && $0.isLate == isLate }
+            guard let first = damages.first else { continue }
+            for damage in damages { recorder.leftOut(damage) }
+            let samples = damages.reduce(0) { $0 + $1.samples }
+            let gaps = damages.count == 1 ? "a gap at" : "\(damages.count) gaps, the first at"
+            notes.append(
+                "\(samples) \(Self.unit(kind)) left out in \(gaps) \(first.startNanoseconds / 1_000_000_000) s: "
+                    + first.text)
+        }
+        for kind in TrackKind.allCases {
+            guard let unread = file.unread[kind] else { continue }
+            let text =
+                "\(unread) \(Self.unit(kind)) left out: the file lists them, and they cannot be found"
+            notes.append(text)
+            recorder.leftOut(kind, samples: unread, text)
+        }
+        for kind in TrackKind.allCases {
+            guard let hidden = file.hidden(kind) else { continue }
+            notes.append(
+                "\(hidden) \(Self.unit(kind)) that the file's edit list hides are left out")
+        }
+        return notes
     }
 
     private static func unit(_ kind: TrackKind) -> String {
@@ -226,6 +221,9 @@ private struct FileTracks {
 
 /// Writes samples to files, ledger and sequence numbers, like a collector's session recorder.
 private struct ImportRecorder {
+    /// Samples are divided into pieces of this duration, like an agent's messages.
+    private static let batchNanoseconds: Int64 = 100_000_000
+
     private let source: ForeignSource
     private let context: FragmentContext
     /// The spool's identity in the ledger.
@@ -234,6 +232,8 @@ private struct ImportRecorder {
     private var formats: [TrackFormat]
     private var writers: [Int: SegmentWriter] = [:]
     private var ledger: [UInt8] = []
+    /// Samples of the next piece.
+    private var batch: [EncodedSample] = []
     private var sequence: UInt64 = 0
     /// The last decoding time of each track, ticks.
     private var last: [TrackKind: Int64] = [:]
@@ -259,10 +259,23 @@ private struct ImportRecorder {
         }
     }
 
-    /// Adds samples after earlier ones, each track's in the order of decoding times.
-    mutating func add(_ samples: [EncodedSample]) throws {
-        guard !samples.isEmpty else { return }
-        let grouped = TrackKind.allCases.flatMap { kind in samples.filter { $0.track == kind } }
+    /// Adds a sample after earlier ones, each track's in the order of decoding times.
+    mutating func add(_ sample: EncodedSample) throws {
+        let isLong =
+            batch.first.map {
+                sample.dtsNanoseconds - $0.dtsNanoseconds >= Self.batchNanoseconds
+            } ?? false
+        if isLong || sample.track == .video && sample.flags.contains(.keyframe) {
+            try writeBatch()
+        }
+        batch.append(sample)
+    }
+
+    /// Writes the samples that were added since the last piece.
+    mutating func writeBatch() throws {
+        guard let now = batch.lazy.map(\.dtsNanoseconds).max() else { return }
+        let grouped = TrackKind.allCases.flatMap { kind in batch.filter { $0.track == kind } }
+        batch.removeAll(keepingCapacity: true)
         var runs: [PlannedRun] = []
         for sample in grouped {
             let planned = try plan(sample)
@@ -278,7 +291,6 @@ private struct ImportRecorder {
         let piece = PlannedPiece(
             payload: payload, range: 0..<payload.memory.count, digest: Digest(of: payload.memory),
             runs: runs)
-        let now = samples.map(\.dtsNanoseconds).max() ?? 0
         try perform(segmenter.add(piece, context: context, now: now))
         try perform(segmenter.tick(now: now))
     }
@@ -327,6 +339,7 @@ private struct ImportRecorder {
 
     /// Changes a track's format from the next sample on; the change uses a sequence number, like an agent's.
     mutating func change(_ format: TrackFormat) throws {
+        try writeBatch()
         sequence += 1
         formats = formats.map { $0.kind == format.kind ? format : $0 }
         segmenter.setFormats(formats)
