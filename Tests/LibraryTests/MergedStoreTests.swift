@@ -706,6 +706,25 @@ import Testing
         #expect(try read() == whole)
     }
 
+    @Test(arguments: [0.02, 0.5])
+    func `a cut file in one archive is a line, and its other records are read`(
+        _ share: Double
+    ) throws {
+        let recorded = try WrittenSession { _ in 0 }
+        let whole = try samples(RecordedSession(Self.session, in: recorded.layout))
+        try split(recorded, east: old, west: new, { $0 <= 250 }, { $0 > 150 })
+        let file =
+            places[1].source(Self.session, "camera") + "/2026-11-20T22-40-00.000Z.mp4"
+        let bytes = try FileSystem.read(file, limit: 1 << 24)
+        try FileSystem.replace(file, with: Array(bytes.prefix(Int(Double(bytes.count) * share))))
+        let library = try library()
+        let merged = try samples(library.recording(Self.session))
+        #expect(merged.count < whole.count && merged.count >= 250)
+        #expect(merged.filter { $0.number <= 250 } == whole.filter { $0.number <= 250 })
+        #expect(complaints.all.count == 1 && complaints.all[0].contains(file))
+        #expect(library.isIncomplete)
+    }
+
     @Test func `a copy waits a limited time for the preferred archive`() throws {
         let recorded = try WrittenSession(segments: 1, secondsEach: 10) { _ in 0 }
         let whole = try samples(RecordedSession(Self.session, in: recorded.layout))

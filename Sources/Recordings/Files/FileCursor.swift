@@ -46,7 +46,9 @@ package struct FileCursor: Sendable {
         do throws(MP4Error) {
             if let fragment = try scanner.next() { return place(fragment) }
             guard try hasGrown() else {
-                try checkEnd()
+                if let error = Self.error(at: scanner.stop, isFinished: file.isFinished) {
+                    throw error
+                }
                 return nil
             }
             return try scanner.next().map { place($0) }
@@ -106,13 +108,16 @@ package struct FileCursor: Sendable {
         return true
     }
 
-    private func checkEnd() throws(MP4Error) {
-        switch scanner.stop {
-        case .damaged(let error): throw error
-        case .torn(let offset) where file.isFinished:
-            throw .invalid(
+    /// The error of a scan that ended early; nil: all fragments were read, or the file's last write is incomplete.
+    static func error(
+        at stop: FragmentScanner<StoredBytes>.Stop?, isFinished: Bool
+    ) -> MP4Error? {
+        switch stop {
+        case .damaged(let error): error
+        case .torn(let offset) where isFinished:
+            .invalid(
                 box: "mdat", offset: offset, reason: "the file ends before its index says so")
-        case .torn, .end, .finalMovie, nil: return
+        case .torn, .end, .finalMovie, nil: nil
         }
     }
 

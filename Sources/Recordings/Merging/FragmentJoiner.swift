@@ -93,13 +93,14 @@ struct FragmentJoiner: Sendable {
     private(set) var sections: [MergedSection] = []
     /// The last section of each input.
     private var places: [Int: Int] = [:]
-    private let complain: @Sendable (String) -> Void
+    private let omit: @Sendable (ArchiveError, _ path: String) -> Void
 
+    /// - Parameter omit: receives the error of a file whose rest is left out.
     init(
-        _ inputs: [Input], complain: @escaping @Sendable (String) -> Void
+        _ inputs: [Input], omit: @escaping @Sendable (ArchiveError, _ path: String) -> Void
     ) throws(ArchiveError) {
         self.inputs = inputs
-        self.complain = complain
+        self.omit = omit
         streams = []
         for (index, input) in inputs.enumerated() {
             streams.append(Stream(input: index, cursor: try FileCursor(input.file)))
@@ -172,7 +173,7 @@ struct FragmentJoiner: Sendable {
             } catch {
                 // Earlier fragments are valid; other archives may have the rest.
                 streams[stream].isBroken = true
-                complain("\(error)")
+                omit(error, inputs[streams[stream].input].file.path)
             }
         }
     }

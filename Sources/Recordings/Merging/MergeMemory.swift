@@ -11,11 +11,15 @@ struct FileRecords: Sendable {
     var all: [SpoolID: SequenceSet] = [:]
     /// By track: the records in the file's first and last ``endFragments``.
     var ends: [TrackKind: [SpoolID: SequenceSet]] = [:]
+    /// By spool: the times of its records from the file's start, nanoseconds, in order.
+    var spans: [SpoolID: [Range<Int64>]] = [:]
+    /// Why the rest of the file is unreadable; nil: all of it was read.
+    var damage: ArchiveError?
 }
 
 /// Sequence numbers of a file's records, for a search in all files of a source.
 struct FileNumbers: Sendable {
-    /// By spool; empty if the file is unreadable.
+    /// By spool; those before the damage of a file.
     var all: [SpoolID: SequenceSet] = [:]
     /// Whether the file could be read; if not, it may have more records.
     var isReadable: Bool

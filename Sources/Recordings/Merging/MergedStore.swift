@@ -556,12 +556,14 @@ package final class MergedStore: SegmentStore {
         try RecordedFile { [self] () throws(ArchiveError) in try placed(file, in: session) }
     }
 
-    /// Sequence numbers of a file's records; empty, with a complaint, if it is unreadable.
+    /// Sequence numbers of a file's readable records, with a complaint if it is damaged; empty if it is unreadable.
     func records(
         of file: CopiedFile, in session: MergedSession
     ) throws(ArchiveError) -> FileRecords {
         do throws(ArchiveError) {
-            return try readRecords(of: file, in: session)
+            let records = try readRecords(of: file, in: session)
+            if let damage = records.damage { omit(damage, file.state.path) }
+            return records
         } catch {
             try leaveOut(error, file, session)
             return FileRecords()
@@ -588,6 +590,9 @@ package final class MergedStore: SegmentStore {
                     last.append(record)
                     if last.count > FileRecords.endFragments { last.removeFirst() }
                 }
+                records.damage = FileCursor.error(
+                    at: scanner.stop, isFinished: opened.isFinished
+                ).map(opened.error)
             } catch {
                 throw opened.error(error)
             }
@@ -606,11 +611,16 @@ package final class MergedStore: SegmentStore {
         if let known = memory.numbers(of: file.state) { return known }
         var numbers = FileNumbers(isReadable: true)
         do throws(ArchiveError) {
-            numbers.all = try readRecords(of: file, in: session).all
+            let records = try readRecords(of: file, in: session)
+            numbers.all = records.all
+            if let damage = records.damage {
+                omit(damage, file.state.path)
+                numbers.isReadable = false
+            }
         } catch {
             if error.isForStore, waiting == .strict { throw error }
             if error.code == ECANCELED { throw error }
-            omit(error, file)
+            omit(error, file.state.path)
             numbers.isReadable = false
             guard error.isForContent else { return numbers }
         }
@@ -639,12 +649,13 @@ package final class MergedStore: SegmentStore {
         if error.isForStore, waiting == .strict { throw error }
         guard error.isForContent || error.isForAbsence || error.isForEntry || error.isForStore
         else { throw error }
-        omit(error, file)
+        omit(error, file.state.path)
     }
 
-    private func omit(_ error: ArchiveError, _ file: CopiedFile) {
+    /// - Parameter path: of the file of which a part is left out.
+    private func omit(_ error: ArchiveError, _ path: String) {
         leftOut.note(isTemporary: !error.isForContent)
-        if memory.isDue(file.state.path) { complain("\(error)") }
+        if memory.isDue(path) { complain("\(error)") }
     }
 
     /// The copies to read of some files' records.
@@ -701,7 +712,7 @@ package final class MergedStore: SegmentStore {
                 inputs.append(input)
             }
         }
-        var joiner = try FragmentJoiner(inputs, complain: complain)
+        var joiner = try FragmentJoiner(inputs) { [self] error, path in omit(error, path) }
         try joiner.advance(chosen, isOver: isOver)
         var found: [String: MergedFile] = [:]
         for section in joiner.sections {
