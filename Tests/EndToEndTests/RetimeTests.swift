@@ -93,6 +93,13 @@ extension EndToEnd.TwoCameraTests {
                 try await stage.start(.archive, ["retime", "latest", "--undo"] + options)
                     .succeeds()
                 #expect(try contents(stage) == first)
+                // An archive that is away is left out.
+                let away = stage.directory.appending(path: "away").path
+                let without = try await stage.run(
+                    .archive, "retime", "latest", "--dry-run", "--archive", stage.archive,
+                    "--archive", away)
+                #expect(without.status == 1 && without.output.contains("would be retimed"))
+                #expect(without.complaints.contains("no archive at \(away): it is left out"))
                 let bucket = try await stage.run(
                     .archive, "retime", "latest", "--archive", stage.archive, "--archive",
                     "s3://site/west", "--store-endpoint", "http://127.0.0.1:9")

@@ -45,8 +45,8 @@ struct RetimeCommand: RepeatingCommand {
     @OptionGroup(title: "Log") var log: LogFormatOptions
 
     func run() throws {
-        let report = try withArchiveErrors {
-            let (place, peers) = try subject()
+        let (report, finders) = try withArchiveErrors {
+            let (place, peers, finders) = try subject()
             let layout = try place.library.files(of: place.name, to: "retime a session")
             let retimer = try SessionRetimer(place.name, in: layout, peers: peers)
             let report =
@@ -56,14 +56,14 @@ struct RetimeCommand: RepeatingCommand {
                 try place.library.refreshCatalog(place.name)
                 CollectorControl.tellChange(of: place.name, in: layout)
             }
-            return report
+            return (report, finders)
         }
-        if json { return try JSONOutput.print(report) }
-        show(report)
+        if json { try JSONOutput.print(report) } else { show(report) }
+        for finder in finders { try finder.checkComplete() }
     }
 
-    /// The session in the archive that is changed, and the site's other archives that have parts of it.
-    private func subject() throws -> (FoundSession, [RetimingPeer]) {
+    /// The session in the archive that is changed, the site's other archives that have parts of it, and what has read them.
+    private func subject() throws -> (FoundSession, [RetimingPeer], [SessionFinder]) {
         var others = Array(archive.archives.dropFirst())
         if let bucket = others.first(where: StoreAddress.isAddress) {
             throw Failure(
@@ -79,9 +79,12 @@ struct RetimeCommand: RepeatingCommand {
             others = found.paths.filter { NamedPath.identity($0) != own }
         }
         let finder = SessionFinder(first, catalog: catalog) { Program.complain($0) }
-        guard !others.isEmpty, !undo else { return (try finder.session(named: session), []) }
+        guard !others.isEmpty, !undo else {
+            return (try finder.session(named: session), [], [finder])
+        }
         let all = ArchiveReference([first] + others.map { ArchiveReference(directory: $0) })
-        let merged = try SessionFinder(all) { Program.complain($0) }.session(named: session)
+        let joint = SessionFinder(all) { Program.complain($0) }
+        let merged = try joint.session(named: session)
         let library = try finder.library()
         let copies = try merged.library.copies(of: merged.name) ?? []
         let isOwn = { (copy: SessionCopy) in copy.place == library.name }
@@ -96,7 +99,7 @@ struct RetimeCommand: RepeatingCommand {
             }
         }
         if peers.isEmpty { Program.complain("no other archive has a part of \(own)") }
-        return (FoundSession(name: own, library: library), peers)
+        return (FoundSession(name: own, library: library), peers, [finder, joint])
     }
 
     private func show(_ report: RetimingReport) {
