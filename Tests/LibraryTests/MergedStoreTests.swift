@@ -547,6 +547,27 @@ import Testing
             report.findings.contains { $0.text.hasPrefix("50 records that east has acknowledged") })
     }
 
+    @Test func `a declared loss has only what no archive has, at its time`() throws {
+        let recorded = try WrittenSession { _ in 0 }
+        // A third collector is lost; west has seen nothing before its records.
+        try split(
+            recorded, east: old, west: new, { $0 <= 210 || (281...420).contains($0) }, { $0 > 490 })
+        var line = held(1...490)
+        line.collector = "lost"
+        try add(line, to: places[1])
+        _ = try western().declareLosses(of: "lost")
+        let alone = try #require(try declaredLosses(western()).first)
+        #expect(alone.samples == 490 && alone.startNanoseconds == 0)
+        let joint = try #require(try declaredLosses(library()).first)
+        #expect(joint.sequences == [211...280, 421...490])
+        #expect(joint.samples == 140)
+        #expect((joint.startNanoseconds ?? 0) / (Self.second / 10) == 30)
+        let end = (joint.startNanoseconds ?? 0) + Int64(joint.durationNanoseconds ?? 0)
+        #expect(end / (Self.second / 10) == 70)
+        let (details, _) = try library().details(of: Self.session)
+        #expect(details.sources.first?.lostSamples == 140)
+    }
+
     @Test func `records that no archive has are missing in coverage and in show`() throws {
         let recorded = try WrittenSession { _ in 0 }
         try split(recorded, east: old, west: new, { $0 <= 140 || $0 > 600 }, { $0 > 490 })

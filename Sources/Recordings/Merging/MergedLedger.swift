@@ -87,11 +87,84 @@ extension MergedStore {
             if let name = copy.manifest.collector { collectors.insert(name) }
         }
         var merged = Ledger.Contents()
-        merged.entries = try MergedLedger.entries(archives, collectors: collectors) {
+        let lines = try MergedLedger.entries(archives, collectors: collectors) {
             line, archive, noted throws(ArchiveError) in
             try isRecorded(line, of: source, besides: archive, noted: noted, in: session)
         }
+        var noted: [String: SequenceSet]?
+        for line in lines {
+            guard line.isDeclaredLost else {
+                merged.entries.append(line)
+                continue
+            }
+            let known = noted ?? HeldRecords.noted(archives.flatMap(\.entries))
+            noted = known
+            if let limited = try limited(line, noted: known, of: source, in: session) {
+                merged.entries.append(limited)
+            }
+        }
         return merged
+    }
+
+    /// A declared loss without the records that are in one of the archives, between the samples next to the others. One archive
+    /// alone may have bounded it by much earlier and later samples.
+    /// - Parameters:
+    ///   - line: with times of the merged session.
+    ///   - noted: records that ledgers have instead of files, by spool.
+    /// - Returns: nil: all of its records are there.
+    private func limited(
+        _ line: LedgerEntry, noted: [String: SequenceSet], of source: SourceKey,
+        in session: MergedSession
+    ) throws(ArchiveError) -> LedgerEntry? {
+        guard let name = line.spool, let spool = SpoolID(hexadecimal: name) else { return line }
+        var known = noted[name] ?? SequenceSet()
+        var files: [(file: CopiedFile, records: SequenceSet)] = []
+        for file in try self.files(of: source, in: session).all {
+            guard let own = try numbers(of: file, in: session).all[spool] else { continue }
+            known.formUnion(own)
+            files.append((file, own))
+        }
+        let lost = line.sequences.flatMap { known.missing(in: $0) }
+        guard let first = lost.map(\.lowerBound).min(), let last = lost.map(\.upperBound).max()
+        else { return line.sequences.isEmpty ? line : nil }
+        var line = line
+        line.firstSequence = nil
+        line.lastSequence = nil
+        line.ranges = lost.map { [$0.lowerBound, $0.upperBound] }
+        line.samples =
+            lost.lazy.map { ($0.upperBound - $0.lowerBound).clampedAdding(1) }
+            .clampedSum
+        var before: (number: UInt64, file: CopiedFile)?
+        var after: (number: UInt64, file: CopiedFile)?
+        for (file, records) in files {
+            if let range = records.ranges.last(where: { $0.lowerBound < first }) {
+                let number = min(range.upperBound, first - 1)
+                if number > before?.number ?? 0 { before = (number, file) }
+            }
+            if let range = records.ranges.first(where: { $0.upperBound > last }) {
+                let number = max(range.lowerBound, last.clampedAdding(1))
+                if number < after?.number ?? .max { after = (number, file) }
+            }
+        }
+        do throws(ArchiveError) {
+            guard let after,
+                let end = try RecordedSource.place(
+                    of: first...last, spool, in: recorded(after.file, in: session)
+                ).end
+            else { return line }
+            let start = try before.flatMap { before throws(ArchiveError) in
+                try RecordedSource.place(
+                    of: first...last, spool, in: recorded(before.file, in: session)
+                ).start
+            }
+            line.startNanoseconds = start ?? min(0, end)
+            line.durationNanoseconds = UInt64(
+                clamping: end.clampedSubtracting(start ?? min(0, end)))
+        } catch {
+            // The file is reported as left out when its samples are read.
+            guard error.isForContent || error.isForAbsence else { throw error }
+        }
+        return line
     }
 }
 

@@ -56,7 +56,8 @@ extension RecordedSource {
         return try Self.place(of: records, spool, in: before)
     }
 
-    private static func place(
+    /// The same in one file.
+    static func place(
         of records: ClosedRange<UInt64>, _ spool: SpoolID, in file: RecordedFile
     ) throws(ArchiveError) -> (start: Int64?, end: Int64?) {
         var start: Int64?

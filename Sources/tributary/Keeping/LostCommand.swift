@@ -65,7 +65,9 @@ struct LostCommand: ParsableCommand {
         }
         for (source, records) in changed {
             print(
-                "\(source): \(records) records \(undo ? "are held by \(oneLine(name)) again" : "are lost with \(oneLine(name))")"
+                undo
+                    ? "\(source): \(records) records are held by \(oneLine(name)) again"
+                    : "\(source): at most \(records) records are lost with \(oneLine(name)): other archives may have some"
             )
         }
     }

@@ -82,7 +82,8 @@ struct ShowCommand: RepeatingCommand {
             show(
                 source, previewOf: previews.source(of: source.name),
                 manifest.sources.first { $0.name == source.name }, zero: manifest.zeroTime,
-                findings: report.findings, isComplete: isComplete)
+                findings: report.findings, isComplete: isComplete,
+                isAlone: report.archives == nil)
         }
         let absent = manifest.sources.map(\.name).filter { name in
             !report.sources.contains { $0.name == name }
@@ -106,7 +107,7 @@ struct ShowCommand: RepeatingCommand {
     private func show(
         _ source: SessionReport.Source, previewOf main: String?,
         _ entry: SessionManifest.Source?, zero: UTCTime, findings: [Finding],
-        isComplete: Bool
+        isComplete: Bool, isAlone: Bool
     ) {
         let from = entry.map { " from \($0.agent) at \($0.address)" } ?? ""
         let role = main.map { ", preview of \($0)" } ?? ""
@@ -124,7 +125,7 @@ struct ShowCommand: RepeatingCommand {
         let findings = findings.filter { Self.isAbout(source.name, $0) }
         GapText.lines(
             source.gaps, removed: source.removed ?? [], zero: zero, isComplete: isComplete,
-            isDamaged: findings.contains { $0.severity == .damage }
+            isDamaged: findings.contains { $0.severity == .damage }, isAlone: isAlone
         ).forEach { print("  \($0)") }
         HeldText.lines(source.held ?? []).forEach { print("  \($0)") }
         for finding in findings {

@@ -14,13 +14,16 @@ enum GapText {
     ///   - zero: the session's, for times of day.
     ///   - isComplete: whether every archive was read.
     ///   - isDamaged: whether media is lost that the ledger does not record.
+    ///   - isAlone: whether one archive was read: another one may have records that were declared lost.
     static func lines(
         _ gaps: [LedgerEntry], removed: [RemovedFiles], zero: UTCTime, isComplete: Bool,
-        isDamaged: Bool
+        isDamaged: Bool, isAlone: Bool
     ) -> [String] {
         let long = gaps.filter { !isShort($0) }
         let short = gaps.filter(isShort)
-        var lines = long.map { "missing: \(text($0, zero))" }
+        var lines = long.map { gap in
+            "missing: \(isAlone && gap.isDeclaredLost ? "at most " : "")\(text(gap, zero))"
+        }
         // Findings about a camera's clock have texts of their own.
         var groups: [String: [LedgerEntry]] = [:]
         for gap in short {
