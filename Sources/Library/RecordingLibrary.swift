@@ -354,7 +354,9 @@ package struct RecordingLibrary: Sendable {
         }
     }
 
+    /// Whether retention does not remove a session. Of several archives: from none of those that have it.
     package func isProtected(_ session: String) -> Bool {
+        if let copies = protectedCopies(session) { return copies.allSatisfy(\.isProtected) }
         guard !isLocal else { return SessionProtection.isProtected(session, in: layout) }
         do throws(ArchiveError) {
             return try store.list(.session(session)).contains {
@@ -363,6 +365,27 @@ package struct RecordingLibrary: Sendable {
         } catch {
             complain("\(error)")
             return false
+        }
+    }
+
+    /// The archives that protect a session although others that have it do not; empty: all or none do.
+    package func archivesProtecting(_ session: String) -> [String] {
+        let copies = protectedCopies(session) ?? []
+        let names = copies.filter(\.isProtected).map(\.archive)
+        return names.count < copies.count ? names : []
+    }
+
+    /// Whether each of several archives protects a session; nil: one archive is read, or the session is unreadable.
+    private func protectedCopies(_ session: String) -> [(archive: String, isProtected: Bool)]? {
+        guard let merged else { return nil }
+        do throws(ArchiveError) {
+            let copies = try merged.session(session).copies
+            return copies.map {
+                ($0.archive, members[$0.member].isProtected($0.manifest.session))
+            }
+        } catch {
+            if !error.isForAbsence { complain("\(error)") }
+            return nil
         }
     }
 

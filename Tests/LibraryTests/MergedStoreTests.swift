@@ -547,6 +547,24 @@ import Testing
             report.findings.contains { $0.text.hasPrefix("50 records that east has acknowledged") })
     }
 
+    @Test func `a session is protected if every archive that has it protects it`() throws {
+        let recorded = try WrittenSession { _ in 0 }
+        try split(recorded, east: old, west: new, { $0 <= 350 }, { $0 > 350 })
+        func protection() throws -> (all: Bool, listed: Bool, only: [String]) {
+            let library = try library()
+            return (
+                library.isProtected(Self.session),
+                try #require(try library.sessions().first).isProtected,
+                library.archivesProtecting(Self.session)
+            )
+        }
+        #expect(try protection() == (false, false, []))
+        try FileSystem.replace(places[1].protection(Self.session), with: [])
+        #expect(try protection() == (false, false, ["west"]))
+        try FileSystem.replace(places[0].protection(Self.session), with: [])
+        #expect(try protection() == (true, true, []))
+    }
+
     @Test func `a declared loss has only what no archive has, at its time`() throws {
         let recorded = try WrittenSession { _ in 0 }
         // A third collector is lost; west has seen nothing before its records.

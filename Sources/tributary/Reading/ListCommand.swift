@@ -93,11 +93,11 @@ struct ListCommand: RepeatingCommand {
         } else if names {
             sessions.forEach { print($0.session) }
         } else {
-            show(sessions)
+            show(sessions, in: library)
         }
     }
 
-    private func show(_ rows: [SessionListing]) {
+    private func show(_ rows: [SessionListing], in library: RecordingLibrary) {
         // Most archives have no tags: no column for nothing.
         let hasTags = rows.contains { !$0.tags.isEmpty }
         let tags = hasTags ? ["TAGS"] : []
@@ -109,12 +109,20 @@ struct ListCommand: RepeatingCommand {
             let own = hasTags ? [oneLine(row.tags.joined(separator: ", "))] : []
             table.add(
                 [row.name.map { "\(row.session) \"\(oneLine($0))\"" } ?? row.session] + own + [
-                    row.isProtected ? "\(text), protected" : text,
+                    text + Self.protection(row, in: library),
                     Self.sources(row), "\(row.segments)",
                     "\(ByteCount(Int64(clamping: row.sizeBytes)))",
                 ])
         }
         table.lines().forEach { print($0) }
+    }
+
+    private static func protection(
+        _ row: SessionListing, in library: RecordingLibrary
+    ) -> String {
+        if row.isProtected { return ", protected" }
+        return library.members.isEmpty
+            ? "" : SessionStateText.protection(of: row.session, in: library)
     }
 
     /// `door +preview yard`.

@@ -38,16 +38,19 @@ struct ShowCommand: RepeatingCommand {
             } else {
                 show(
                     details, report, try place.library.manifest(place.name),
+                    SessionStateText.protection(of: place.name, in: place.library),
                     isComplete: !finder.isIncomplete)
             }
             try finder.checkComplete()
         }
     }
 
-    /// - Parameter isComplete: whether every archive was read.
+    /// - Parameters:
+    ///   - protection: the part of the state about it.
+    ///   - isComplete: whether every archive was read.
     private func show(
         _ shown: SessionDetails, _ report: SessionReport, _ manifest: SessionManifest,
-        isComplete: Bool
+        _ protection: String, isComplete: Bool
     ) {
         let state = SessionStateText.of(
             shown.state, isCollectorRunning: shown.isCollectorRunning)
@@ -61,7 +64,7 @@ struct ShowCommand: RepeatingCommand {
         }
         print("zero      \(manifest.zero)")
         print(
-            "state     \(state)\(shown.isProtected ? ", protected" : "")"
+            "state     \(state)\(protection)"
         )
         let segment = TimeSpan(nanoseconds: manifest.segmentNanoseconds)
         print("segments  every \(segment), zero at \(manifest.startAt.rawValue)")
