@@ -173,6 +173,23 @@ struct SiteRetimingTests {
         }
     }
 
+    @Test func `damaged lines of clock files are findings, and each file's are one line`() throws {
+        for layout in [recording.layout, westLayout] {
+            let path = layout.clocks(WrittenSession.name)
+            let lines = try FileSystem.read(path, limit: 1 << 24)
+            try FileSystem.replace(path, with: Array("x\ny\n".utf8) + lines)
+        }
+        let path = recording.layout.clocks(WrittenSession.name)
+        let findings = try SessionVerifier.verify(WrittenSession.name, in: recording.layout)
+            .findings.filter { $0.path == path }
+        #expect(findings.map(\.text) == ["line 1 is damaged", "line 2 is damaged"])
+        #expect(findings.allSatisfy { $0.severity == .damage })
+        let problems = try retime().problems ?? []
+        #expect(problems.count == 2, "\(problems)")
+        #expect(problems.first?.hasPrefix("clocks.jsonl: line 1 is damaged, and 1 more; ") == true)
+        #expect(problems.last?.hasPrefix("west: clocks.jsonl: line 1 ") == true)
+    }
+
     @Test func `a damaged own clock file is reported, and its exchanges are not used`() throws {
         _ = try retime(with: false)
         let alone = try recording.bytes()

@@ -22,6 +22,8 @@ package struct SiteClocks: Sendable {
     private var exchanges: [Pair: [ClockExchange]] = [:]
     /// The collectors' names by their clocks.
     private var names: [String: String] = [:]
+    /// Damaged lines, whose exchanges are missing.
+    private(set) var damage: [String] = []
 
     /// - Parameter lines: of one archive, in their order.
     package init(_ lines: [LedgerEntry]) {
@@ -44,7 +46,9 @@ package struct SiteClocks: Sendable {
 
     /// The clocks of a session in a directory; none if it has no such file.
     package init(of session: String, in layout: ArchiveLayout) throws(ArchiveError) {
-        self.init(try Ledger.read(layout.clocks(session)).entries)
+        let contents = try Ledger.read(layout.clocks(session))
+        self.init(contents.entries)
+        damage = contents.damage
     }
 
     private mutating func add(_ stamps: [[Int64]], _ pair: Pair, name: String?) {
@@ -89,4 +93,12 @@ package struct SiteClocks: Sendable {
     func name(of peer: String) -> String? { names[peer] }
 
     var isEmpty: Bool { zeros.isEmpty }
+
+    /// One line about its damage; nil: there is none.
+    var problem: String? {
+        guard let first = damage.first else { return nil }
+        return "\(ArchiveLayout.clocksName): \(first)"
+            + (damage.count > 1 ? ", and \(damage.count - 1) more" : "")
+            + "; their exchanges with other collectors are not used"
+    }
 }

@@ -51,6 +51,7 @@ struct PeerEvidence {
                     + "its clock")
             return
         }
+        if let problem = clocks.problem { problems.append("\(name): \(problem)") }
         do throws(ArchiveError) {
             let shared = Set(sources)
             for source in try peer.layout.sourceNames(peer.session) where shared.contains(source) {

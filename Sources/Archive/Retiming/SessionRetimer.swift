@@ -56,6 +56,7 @@ package struct SessionRetimer: ~Copyable {
         var own = SiteClocks([])
         do throws(ArchiveError) {
             own = try SiteClocks(of: session, in: layout)
+            if let problem = own.problem { problems.append(problem) }
         } catch {
             problems.append("exchanges with other collectors are not used: \(error)")
         }

@@ -20,6 +20,9 @@ package protocol SessionFiles {
     /// A source without a ledger has an empty one.
     func ledger(of source: String) throws(ArchiveError) -> Ledger.Contents
 
+    /// The session's exchanges with other collectors' clocks; empty without any.
+    func clocks() throws(ArchiveError) -> Ledger.Contents
+
     /// Checks one segment.
     /// - Throws: when a store cannot be reached. Damage of the file is in the verifier's report.
     func examine(
@@ -96,6 +99,10 @@ package struct SessionDirectory: SessionFiles {
         contents.add(
             try Ledger.read(layout.declaredLosses(SourceKey(session: session, source: source))))
         return contents
+    }
+
+    package func clocks() throws(ArchiveError) -> Ledger.Contents {
+        try Ledger.read(layout.clocks(session))
     }
 
     package func examine(

@@ -68,6 +68,7 @@ package struct SessionVerifier {
             findings += SessionReport.absenceFindings(absent, besides: findings, files.path(of:))
         }
         try checkLabels()
+        try checkClocks()
         if let manifest { checkZero(of: manifest) }
         return SessionReport(
             session: session, zero: manifest?.zero, state: manifest?.state.rawValue,
@@ -207,6 +208,11 @@ package struct SessionVerifier {
         }
     }
 
+    private mutating func checkClocks() throws(ArchiveError) {
+        let path = "\(files.path)/\(ArchiveLayout.clocksName)"
+        _ = try lines(path) { files throws(ArchiveError) in try files.clocks() }
+    }
+
     private mutating func checkZero(of manifest: SessionManifest) {
         if manifest.zero != manifest.zeroTime.description {
             damage(
@@ -287,10 +293,18 @@ package struct SessionVerifier {
     }
 
     private mutating func ledger(_ source: String) throws(ArchiveError) -> Ledger.Contents {
-        let path = files.ledgerPath(of: source)
+        try lines(files.ledgerPath(of: source)) { files throws(ArchiveError) in
+            try files.ledger(of: source)
+        }
+    }
+
+    /// Reads a file in the format of ledgers, and reports its damage.
+    private mutating func lines(
+        _ path: String, _ read: (any SessionFiles) throws(ArchiveError) -> Ledger.Contents
+    ) throws(ArchiveError) -> Ledger.Contents {
         var contents = Ledger.Contents()
         try attempt(path) { (verifier) throws(ArchiveError) in
-            contents = try verifier.files.ledger(of: source)
+            contents = try read(verifier.files)
         }
         for text in contents.damage { damage(path, text) }
         if contents.hasTornTail {

@@ -426,6 +426,8 @@ private struct StoredSession: SessionFiles {
         try store.ledger(of: key(source))
     }
 
+    func clocks() throws(ArchiveError) -> Ledger.Contents { try store.clocks(of: session) }
+
     func examine(
         _ segment: String, of source: String, ledger: [LedgerEntry]
     ) throws(ArchiveError) -> FileVerifier {

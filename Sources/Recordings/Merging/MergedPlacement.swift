@@ -33,7 +33,7 @@ extension MergedStore {
             let lines = try asked(copy.member) { store throws(ArchiveError) in
                 try store.clocks(of: copy.manifest.session)
             }
-            sites.append(SiteClocks(lines ?? []))
+            sites.append(SiteClocks(lines?.entries ?? []))
             var own = SessionClocks()
             let sources =
                 try asked(copy.member) { store throws(ArchiveError) in

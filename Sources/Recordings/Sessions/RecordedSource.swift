@@ -291,8 +291,8 @@ extension Ledger.Contents {
 
 extension SegmentStore {
     /// The session's lines about clock exchanges with other collectors; empty if there are none.
-    func clocks(of session: String) throws(ArchiveError) -> [LedgerEntry] {
-        try Ledger.Contents(at: .session(session) / ArchiveLayout.clocksName, in: self).entries
+    package func clocks(of session: String) throws(ArchiveError) -> Ledger.Contents {
+        try Ledger.Contents(at: .session(session) / ArchiveLayout.clocksName, in: self)
     }
 
     /// The size of these lines.
