@@ -190,6 +190,25 @@ struct SiteRetimingTests {
         #expect(problems.last?.hasPrefix("west: clocks.jsonl: line 1 ") == true)
     }
 
+    @Test func `another collector on the same machine has the same clock`() throws {
+        let session = recording
+        try Self.write(
+            [
+                Self.line(
+                    epoch: EpochID(high: 2, low: 0).description, zero: Self.westZero,
+                    (0...12).map { Self.exchange(session, $0 * Self.second, 90_000, 30_000) })
+            ], to: westLayout.ledger(WrittenSession.name, "camera"))
+        var own = LedgerEntry(kind: .epoch, at: UTCTime(nanoseconds: 0))
+        own.epoch = Self.eastClock
+        own.collectorZeroNanoseconds = Self.westZero
+        try Self.write([own], to: westLayout.clocks(WrittenSession.name))
+        let report = try retime()
+        #expect(report.problems == nil)
+        #expect(report.peers == [.init(name: "west", tiedClocks: 0, sources: ["camera"])])
+        let bounds = report.sources[0].files.compactMap(\.boundAfter?.greatestNanoseconds)
+        #expect(bounds.count == 2 && bounds.allSatisfy { $0 < 300_000 }, "\(bounds)")
+    }
+
     @Test func `a damaged own clock file is reported, and its exchanges are not used`() throws {
         _ = try retime(with: false)
         let alone = try recording.bytes()

@@ -13,6 +13,8 @@ struct PeerClockDifferences {
     }
 
     private var found: [Pair: ClockDifference] = [:]
+    /// Peers on the collector's own machine, in the same boot: they have its clock.
+    private var same: Set<Pair> = []
     /// The peers' clocks that were compared, in order.
     private(set) var peers: [String] = []
 
@@ -30,6 +32,9 @@ struct PeerClockDifferences {
             guard let clock = own.clock(ofZero: zero) else { continue }
             let candidates = others.reduce(into: own.peers(of: clock)) {
                 $0.formUnion($1.clocks(asking: clock))
+            }
+            if candidates.contains(clock) || others.contains(where: { $0.zeros[clock] != nil }) {
+                same.insert(Pair(zero: zero, peer: clock))
             }
             for peer in candidates.sorted() where peer != clock {
                 guard peers.contains(peer) || peers.count < Self.maximumPeers else { continue }
@@ -61,7 +66,12 @@ struct PeerClockDifferences {
         var best: RetroTimeline.Estimate?
         for zero in zeros {
             let pair = Pair(zero: zero.recorded, peer: peer)
-            guard var estimate = found[pair]?.estimate(at: moment) else { continue }
+            let isSame = same.contains(pair)
+            guard
+                var estimate = isSame
+                    ? RetroTimeline.Estimate(offsetNanoseconds: 0, boundNanoseconds: 0)
+                    : found[pair]?.estimate(at: moment)
+            else { continue }
             estimate.offsetNanoseconds = estimate.offsetNanoseconds.clampedSubtracting(zero.place)
             estimate.boundNanoseconds.addClamped(zero.error)
             if estimate.boundNanoseconds < best?.boundNanoseconds ?? .max { best = estimate }
