@@ -547,6 +547,40 @@ import Testing
             report.findings.contains { $0.text.hasPrefix("50 records that east has acknowledged") })
     }
 
+    @Test func `missing records are attributed to the archive that acknowledged them`() throws {
+        let recorded = try WrittenSession { _ in 0 }
+        try split(recorded, east: old, west: new, { $0 <= 200 }, { $0 > 300 })
+        try add(held(1...250), to: places[1])
+        func findings() throws -> [String] {
+            try library().verification(of: Self.session).findings.filter(\.severity.isDamage)
+                .map {
+                    "\($0.path): \($0.text.split(separator: " ").prefix(4).joined(separator: " "))"
+                }
+        }
+        let folders = places.map { $0.source(Self.session, "camera") }
+        // No collector's: the session, without an archive.
+        #expect(
+            try findings() == [
+                "\(Self.session)/camera: records 251 to 300", "\(folders[0]): 50 records that east",
+            ])
+        // West's description counts them.
+        var manifest = try SessionManifest.read(places[1].manifest(Self.session))
+        manifest.sources = [
+            SessionManifest.Source(
+                name: "camera", agent: "box", address: "", tracks: [], isComplete: true)
+        ]
+        manifest.sources[0].spools = [
+            SessionManifest.SpoolEnd(
+                spool: SmallArchive.spool.description, first: 201,
+                sequences: SequenceSet(upTo: 700))
+        ]
+        try FileSystem.replace(places[1].manifest(Self.session), with: manifest.encoded())
+        #expect(
+            try findings() == [
+                "\(folders[1]): records 251 to 300", "\(folders[0]): 50 records that east",
+            ])
+    }
+
     @Test func `a session is protected if every archive that has it protects it`() throws {
         let recorded = try WrittenSession { _ in 0 }
         try split(recorded, east: old, west: new, { $0 <= 350 }, { $0 > 350 })

@@ -8,7 +8,7 @@ extension SessionReport {
     ///   - reports: one per archive, verified together with the others.
     ///   - archives: the archives in the same order; the numbers of their records are filled in.
     ///   - manifest: the merged description of the session.
-    ///   - path: the session's folder, for messages.
+    ///   - folder: a source's folder in one of the archives, for messages.
     ///   - ledgers: each source's lines of all archives, without duplicates.
     ///   - lines: each source's lines of all archives.
     ///   - collectors: names of the archives' collectors, whose records must be present.
@@ -17,8 +17,8 @@ extension SessionReport {
     ///     another session.
     package static func joined(
         _ reports: [SessionReport], _ archives: [Part], _ manifest: SessionManifest,
-        path: String, ledgers: [String: [LedgerEntry]], lines: [String: [LedgerEntry]],
-        collectors: Set<String>,
+        ledgers: [String: [LedgerEntry]], lines: [String: [LedgerEntry]],
+        collectors: Set<String>, folder: (_ archive: Int, _ source: String) -> String,
         otherSessions: (_ source: String, _ spools: Set<String>) throws(ArchiveError)
             -> [String: SequenceSet]
     ) throws(ArchiveError) -> SessionReport {
@@ -35,14 +35,26 @@ extension SessionReport {
             let holed = Set(numbers.holes.filter { !$0.ranges.isEmpty }.map(\.spool))
             // A source may have been recorded in a session of another archive in the meantime.
             if !holed.isEmpty { numbers.explainHoles(by: try otherSessions(name, holed)) }
-            let folder = "\(path)/\(name)"
+            // Of records that no archive has: the only one whose collector has acknowledged them, or the session.
+            let place = "\(manifest.session)/\(name)"
+            func owner(_ isOwner: (Int) -> Bool) -> String {
+                let owners = reports.indices.filter(isOwner)
+                return owners.count == 1 ? folder(owners[0], name) : place
+            }
             // The rest of a source may arrive at a collector that is still recording, if no finished archive has the source.
             let isOpen = reports.allSatisfy { report in
                 report.state == SessionManifest.State.recording.rawValue
                     || !report.sources.contains { $0.name == name }
             }
             joined.findings += numbers.holeFindings(
-                folder, isFinished: manifest.state == .finished && !isOpen)
+                isFinished: manifest.state == .finished && !isOpen
+            ) { spool, hole in
+                owner { archive in
+                    reports[archive].sources.contains {
+                        $0.name == name && $0.numbers.expects(hole, spool: spool)
+                    }
+                }
+            }
             var held = HeldRecords.all(lines[name] ?? [], recorded: numbers.media)
             let absent = Set(held.filter { collectors.contains($0.collector) }.map(\.spool))
             if !absent.isEmpty {
@@ -56,7 +68,7 @@ extension SessionReport {
             for missing in held where collectors.contains(missing.collector) {
                 joined.findings.append(
                     Finding(
-                        .damage, folder,
+                        .damage, owner { archives[$0].name == missing.collector },
                         "\(missing.records) records that \(missing.collector) has acknowledged are not in its archive "
                             + "(spool \(missing.spool.prefix(8)), from number \(missing.ranges.first?.first ?? 0))"
                     ))

@@ -47,6 +47,11 @@ package struct SourceNumbers: Hashable, Sendable {
         }
     }
 
+    /// Whether the description of a finished session counts all numbers of a range as recorded or explained.
+    func expects(_ range: ClosedRange<UInt64>, spool: String) -> Bool {
+        (expected[spool] ?? SequenceSet()).firstMissing(in: range) == nil
+    }
+
     /// Notes about records that may be missing before the first known ones of spools whose first record in the session is
     /// not stated.
     func startFindings(
@@ -101,8 +106,16 @@ package struct SourceNumbers: Hashable, Sendable {
     /// - Parameter isFinished: whether nothing more will arrive. Until then a hole is only data that is still to come: no
     ///   later record has been acknowledged, so the agent has all of it.
     package func holeFindings(_ directory: String, isFinished: Bool) -> [Finding] {
+        holeFindings(isFinished: isFinished) { _, _ in directory }
+    }
+
+    /// - Parameter directory: that of a spool's missing numbers.
+    func holeFindings(
+        isFinished: Bool, _ directory: (_ spool: String, ClosedRange<UInt64>) -> String
+    ) -> [Finding] {
         holes.flatMap { spool, holes in
             holes.map { hole in
+                let directory = directory(spool, hole)
                 let text =
                     "records \(hole.lowerBound) to \(hole.upperBound) are neither in a file nor in the "
                     + "ledger (spool \(spool.prefix(8)))"

@@ -85,8 +85,13 @@ extension MergedStore {
         }
         let collectors = Set(session.copies.compactMap(\.manifest.collector))
         var joined = try SessionReport.joined(
-            reports, parts, session.manifest, path: path(.session(name)), ledgers: ledgers,
-            lines: lines, collectors: collectors
+            reports, parts, session.manifest, ledgers: ledgers, lines: lines,
+            collectors: collectors,
+            folder: { archive, source in
+                let copy = session.copies[archive]
+                return members[copy.member].store.path(
+                    .source(SourceKey(session: copy.manifest.session, source: source)))
+            }
         ) { source, _ throws(ArchiveError) in
             elsewhere[source]?.all ?? [:]
         }
