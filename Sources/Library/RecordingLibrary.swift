@@ -446,7 +446,11 @@ package enum LibraryError: Error, Hashable, CustomStringConvertible {
     /// - Parameter path: the directory as it was given.
     fileprivate static func absence(of layout: ArchiveLayout, _ path: String) -> LibraryError? {
         do throws(ArchiveError) {
-            if try FileSystem.hasDirectory(layout.sessions) { return nil }
+            if try FileSystem.hasDirectory(layout.sessions) {
+                let isForbidden =
+                    access(layout.sessions, R_OK | X_OK) != 0 && errno == EACCES
+                return isForbidden ? .forbidden(path) : nil
+            }
         } catch {
             if error.code == EACCES { return .forbidden(path) }
         }

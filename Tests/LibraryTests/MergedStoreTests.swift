@@ -1,5 +1,6 @@
 import Archive
 import Foundation
+import Glibc
 import MP4
 import Media
 import Synchronization
@@ -677,6 +678,23 @@ import Testing
         let neither = try self.library().verification(of: Self.session)
         #expect(neither.findings.count { $0.path.hasSuffix("session.json") } == 2)
         #expect(neither.sources.flatMap(\.files).count == 2)
+    }
+
+    @Test(.enabled(if: geteuid() != 0, "the super-user may read everything"))
+    func `an archive that may not be read is one line, and no damage`() throws {
+        let recorded = try WrittenSession { _ in 0 }
+        try split(recorded, east: old, west: new, { _ in true }, { _ in true })
+        for (index, path) in [
+            places[1].root, places[1].sessions, places[1].session(Self.session),
+        ].enumerated() {
+            #expect(chmod(path, 0) == 0)
+            defer { chmod(path, 0o700) }
+            let library = try library()
+            #expect(try library.verification(of: Self.session).isIntact)
+            #expect(library.isIncomplete)
+            #expect(try library.sessions().map(\.session) == [Self.session])
+            #expect(complaints.all.count == index + 1 || index == 2, "\(complaints.all)")
+        }
     }
 
     @Test func `a stray folder is damage only of its own session`() throws {

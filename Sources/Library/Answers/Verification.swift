@@ -53,7 +53,8 @@ extension MergedStore {
             else { throw error }
             return report
         }
-        let damaged = session.damaged.map { copy in
+        // What may not be read is left out like an archive that is away.
+        let damaged = session.damaged.filter { !$0.error.isForPermission }.map { copy in
             Finding(
                 .damage, members[copy.member].store.path(.manifest(copy.session)),
                 "\(copy.error.reason); what \(members[copy.member].name) has of the session is left out"
