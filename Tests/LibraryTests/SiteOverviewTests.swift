@@ -74,6 +74,45 @@ import Testing
         #expect(SiteScreen(overview).lines().last?.text.contains(" ? ") == true)
     }
 
+    @Test func `a source that two collectors record counts once`() {
+        let overview = SiteOverview(
+            [
+                collector("east") {
+                    $0.sources = 2
+                    $0.connected = ["door", "hall"]
+                },
+                collector("west") {
+                    $0.sources = 1
+                    $0.connected = ["door"]
+                },
+                // Of a version that does not report names.
+                collector("old") { $0.sources = 3 },
+                collector("away", heard: 90) {
+                    $0.sources = 1
+                    $0.connected = ["yard"]
+                },
+            ], catalog: "db1/tributary")
+        #expect(SiteScreen(overview).lines()[0].text.contains("3 of 4 collectors · 5 sources"))
+    }
+
+    @Test func `two boxes of one name at two collectors are a problem`() {
+        func overview(_ spool: String) -> SiteOverview {
+            var west = collector("west") { $0.connected = ["door"] }
+            west.holdings = [
+                SiteHolding(
+                    source: "door", spool: spool, records: SequenceSet(upTo: 9), stored: nil)
+            ]
+            return SiteOverview(
+                [collector("east", holds: ["door": [1...9]]) { $0.connected = ["door"] }, west],
+                catalog: "db1/tributary")
+        }
+        #expect(overview(Self.spool).problems == [])
+        #expect(
+            overview(String(repeating: "b", count: 32)).problems == [
+                "door is recorded by two boxes at once, at east and west: give each box its own --source"
+            ])
+    }
+
     @Test func `leases are shown with the collector that holds them`() {
         let overview = SiteOverview(
             [collector("east")],

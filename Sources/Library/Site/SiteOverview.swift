@@ -68,6 +68,12 @@ package struct SiteOverview: Hashable, Sendable, Encodable {
     package var work: [Work]
     /// Lines about what needs attention.
     package var problems: [String]
+    /// Number of the sources of collectors that are there: one that several collectors record counts once.
+    package var sources = 0
+
+    private enum CodingKeys: CodingKey {
+        case catalog, collectors, work, problems
+    }
 
     package init(_ rows: [SiteCollector], leases: [Lease.Entry] = [], catalog: String) {
         self.catalog = catalog
@@ -90,6 +96,40 @@ package struct SiteOverview: Hashable, Sendable, Encodable {
                 "\(others.count) collectors are called \(name): give each its own --name")
         }
         problems += Self.unmeasured(present)
+        let heard = zip(rows, collectors).filter { !$1.isAway }.map(\.0)
+        sources = Self.sources(heard)
+        problems += Self.simultaneous(heard)
+    }
+
+    /// Lines about sources that are connected to two collectors, which have no spool of them in common.
+    private static func simultaneous(_ rows: [SiteCollector]) -> [String] {
+        var lines: [String] = []
+        for (place, one) in rows.enumerated() {
+            for other in rows[(place + 1)...] {
+                guard let first = one.report, let second = other.report,
+                    first.omittedHoldings == 0, second.omittedHoldings == 0
+                else { continue }
+                let both = Set(first.connected ?? []).intersection(second.connected ?? [])
+                for source in both.sorted() {
+                    let (own, others) = (one.spools(of: source), other.spools(of: source))
+                    guard !own.isEmpty, !others.isEmpty, own.isDisjoint(with: others) else {
+                        continue
+                    }
+                    lines.append(
+                        "\(source) is recorded by two boxes at once, at \(one.name) and \(other.name): "
+                            + "give each box its own --source")
+                }
+            }
+        }
+        return lines
+    }
+
+    /// Sources without a reported name count for themselves.
+    private static func sources(_ rows: [SiteCollector]) -> Int {
+        let reports = rows.compactMap(\.report)
+        let named = Set(reports.flatMap { $0.connected ?? [] })
+        return named.count
+            + reports.reduce(0) { $0 + max(0, $1.sources - ($1.connected?.count ?? 0)) }
     }
 
     /// A collector that has just begun has not measured the others yet.
@@ -113,6 +153,13 @@ package struct SiteOverview: Hashable, Sendable, Encodable {
             }
         }
         return lines
+    }
+}
+
+extension SiteCollector {
+    /// The spools of a source of which it has records.
+    fileprivate func spools(of source: String) -> Set<String> {
+        Set(holdings.lazy.filter { $0.source == source }.map(\.spool))
     }
 }
 

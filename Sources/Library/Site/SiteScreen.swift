@@ -55,7 +55,7 @@ package struct SiteScreen {
 
     private var summary: String {
         let present = overview.collectors.count { !$0.isAway }
-        let sources = overview.collectors.reduce(0) { $0 + ($1.isAway ? 0 : $1.sources) }
+        let sources = overview.sources
         let rate = overview.collectors.reduce(0) { $0 + ($1.isAway ? 0 : $1.bitsPerSecond) }
         return
             "\(oneLine(overview.catalog)): \(present) of \(overview.collectors.count) collectors · "
