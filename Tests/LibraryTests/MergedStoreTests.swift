@@ -621,6 +621,36 @@ import Testing
         #expect(details.sources.first?.lostSamples == 140)
     }
 
+    @Test func `two boxes at once are noted, and told apart from a box that begins again`() throws {
+        let recorded = try WrittenSession { _ in 0 }
+        var other = new
+        other.spool = SpoolID(high: 9, low: 9)
+        let source = SourceKey(session: Self.session, source: "camera")
+        func boxes(_ from: Int64? = nil, _ until: Int64? = nil) throws -> SimultaneousBoxes? {
+            try library().merged?.simultaneousBoxes(of: source, from: from, until: until)
+        }
+        // The second box begins after three of ten seconds.
+        try split(recorded, east: old, west: other, { _ in true }, { $0 > 210 })
+        let found = try #require(try boxes())
+        #expect(found.startNanoseconds / (Self.second / 10) == 30)
+        #expect(found.archives == [east.path, west.path])
+        #expect(try boxes(0, 2 * Self.second) == nil)
+        #expect(try boxes(8 * Self.second, 9 * Self.second) != nil)
+        let report = try library().verification(of: Self.session)
+        #expect(
+            report.findings.contains {
+                $0.severity == .note
+                    && $0.text.hasPrefix("was recorded by two boxes at once from 0:03.0")
+            })
+        // Copies, and a box whose spool was lost on its way to the other collector.
+        try FileSystem.removeTree(places[1].session(Self.session))
+        try new.copy(Self.session, from: recorded.layout, to: places[1]) { $1 > 210 }
+        #expect(try boxes() == nil)
+        for place in places { try FileSystem.removeTree(place.session(Self.session)) }
+        try split(recorded, east: old, west: other, { $0 <= 260 }, { $0 > 210 })
+        #expect(try boxes() == nil)
+    }
+
     @Test func `records that no archive has are missing in coverage and in show`() throws {
         let recorded = try WrittenSession { _ in 0 }
         try split(recorded, east: old, west: new, { $0 <= 140 || $0 > 600 }, { $0 > 490 })

@@ -13,6 +13,8 @@ package struct SplitRecording: Sendable {
     package var term: UInt64 = 0
     /// The lines omitted from the ledger.
     package var leavesOutLines: @Sendable (LedgerEntry) -> Bool = { _ in false }
+    /// The spool of the copy's records: that of another box; nil: the recording's.
+    package var spool: SpoolID?
     /// Whether files are finished.
     package var isFinished = true
 
@@ -38,7 +40,7 @@ package struct SplitRecording: Sendable {
             for path in try layout.segmentPaths(session, source) {
                 let name = path.split(separator: "/").last.map(String.init) ?? ""
                 try self.copy(path, to: "\(folder)/\(name)") { spool, number in
-                    spools.insert(spool)
+                    spools.insert(self.spool ?? spool)
                     return isWanted(spool, number)
                 }
             }
@@ -109,7 +111,7 @@ package struct SplitRecording: Sendable {
                         sessionZero: record.sessionZero)
                 writer = own
                 var context = FragmentContext(
-                    spool: record.spool, epoch: record.epoch, clock: record.clock,
+                    spool: spool ?? record.spool, epoch: record.epoch, clock: record.clock,
                     collectorZeroNanoseconds: record.collectorZeroNanoseconds ?? 0)
                 context.exchanges = record.exchanges
                 try own.append(FragmentPlan(context: context, pieces: pieces))

@@ -2,6 +2,7 @@ package import Archive
 import Media
 import MP4
 import Recordings
+import Terminal
 
 extension RecordingLibrary {
     /// Checks a session's files, on the disk or in a store, without decoding.
@@ -97,6 +98,18 @@ extension MergedStore {
             elsewhere[source]?.all ?? [:]
         }
         joined.findings += damaged + notes(on: elsewhere, reports, name)
+        for source in joined.sources {
+            let key = SourceKey(session: name, source: source.name)
+            guard let boxes = try simultaneousBoxes(of: key, from: nil, until: nil) else {
+                continue
+            }
+            joined.findings.append(
+                Finding(
+                    .note, "\(name)/\(source.name)",
+                    "was recorded by two boxes at once from "
+                        + "\(TimelinePoint.text(boxes.startNanoseconds)) on, in "
+                        + "\(boxes.archives.joined(separator: " and ")): read each archive alone"))
+        }
         let named = Set(session.copies.flatMap(\.manifest.sources).map(\.name))
         joined.findings += SessionReport.absenceFindings(
             named.subtracting(joined.sources.map(\.name)).sorted(), besides: joined.findings

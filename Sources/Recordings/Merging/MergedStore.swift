@@ -576,6 +576,7 @@ package final class MergedStore: SegmentStore {
         try memory.records(file.state) { () throws(ArchiveError) in
             let opened = try recorded(file, in: session)
             let source = try opened.source()
+            let tracks = opened.layout.initialMovie.tracks
             var records = FileRecords()
             var count = 0
             var last: [FragmentRecord] = []
@@ -585,6 +586,7 @@ package final class MergedStore: SegmentStore {
                 while let fragment = try scanner.next() {
                     guard let record = FragmentRecord(of: fragment) else { continue }
                     records.add(record)
+                    records.addSpan(of: fragment, record.spool, tracks)
                     count += 1
                     if count <= FileRecords.endFragments { records.addEnd(record) }
                     last.append(record)

@@ -49,6 +49,8 @@ package struct RecordedSource: Sendable {
     /// What the session's description counts of its spools; nil: the session continues, or the files are loose.
     private let ends: [SessionManifest.SpoolEnd]?
     private let ledger: @Sendable () throws(ArchiveError) -> Ledger.Contents
+    private let boxes:
+        @Sendable (_ from: Int64?, _ until: Int64?) throws(ArchiveError) -> SimultaneousBoxes?
 
     /// Loose files.
     /// - Parameter ledger: path of their ledger; nil if there is none.
@@ -62,6 +64,7 @@ package struct RecordedSource: Sendable {
             try ledger.map { path throws(ArchiveError) in try Ledger.read(path) }
                 ?? .empty
         }
+        boxes = { _, _ in nil }
     }
 
     /// A source of a store.
@@ -82,6 +85,20 @@ package struct RecordedSource: Sendable {
         self.zero = zero
         self.segmentNanoseconds = segmentNanoseconds
         ledger = { () throws(ArchiveError) in try store.ledger(of: source) }
+        boxes = { from, until throws(ArchiveError) in
+            guard let merged = store as? MergedStore else { return nil }
+            return try merged.simultaneousBoxes(of: source, from: from, until: until)
+        }
+    }
+
+    /// The first time in a range at which two of several archives have different boxes of the source's name; nil: never.
+    /// - Parameters:
+    ///   - from: session time, nanoseconds; nil: the beginning.
+    ///   - until: exclusive; nil: the end.
+    package func simultaneousBoxes(
+        from: Int64?, until: Int64?
+    ) throws(ArchiveError) -> SimultaneousBoxes? {
+        try boxes(from, until)
     }
 
     /// The ledger's gaps in the order of its lines, then removed segments.

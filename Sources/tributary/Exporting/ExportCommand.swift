@@ -179,6 +179,8 @@ struct ExportCommand: RepeatingCommand {
             }
             let chosen = try RecordedInput.source(source.first, in: session)
             let range = try input.ranges(of: [chosen], in: session, tracks: tracks)[0]
+            try OneBoxCheck.run(
+                chosen, from: range.startNanoseconds, until: range.endNanoseconds)
             return (try single(range, file, container, control), session.name, chosen.name, finder)
         }
         try ExportReport(summary, file: output, session: session, source: name)
@@ -244,6 +246,10 @@ struct ExportCommand: RepeatingCommand {
             : try source.map { try RecordedInput.source($0, in: session) }
         let ranges = try input.ranges(of: chosen, in: session, tracks: Set(TrackKind.allCases))
         guard !ranges.isEmpty else { throw ExportError.nothingThere("session \(session.name)") }
+        for range in ranges {
+            try OneBoxCheck.run(
+                range.source, from: range.startNanoseconds, until: range.endNanoseconds)
+        }
         var options = GridExport.Options()
         options.size = size?.size
         options.frameRate = fps.map { FrameRate(Int32($0)) }

@@ -159,6 +159,10 @@ struct ExtractCommand: RepeatingCommand {
                 range.startNanoseconds = at?.sessionNanoseconds(
                     zeroUTCNanoseconds: session.zero.nanoseconds)
             }
+            try OneBoxCheck.run(
+                source, from: range.startNanoseconds,
+                until: kind.isPicture
+                    ? range.startNanoseconds?.clampedAdding(1) : range.endNanoseconds)
             let file = output ?? defaultName(kind, range)
             let target: ExtractTarget =
                 file == "-"

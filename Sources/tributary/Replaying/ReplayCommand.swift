@@ -136,6 +136,11 @@ struct ReplayCommand: RepeatingCommand {
             return try WireReplayRun.run(inputs[0], self, console: console, logger: logger)
         }
         let input = try ReplayInput(self)
+        try withArchiveErrors {
+            for source in input.recorded {
+                try OneBoxCheck.run(source, from: input.window.from, until: input.window.until)
+            }
+        }
         if !ContainerTarget.isCollector(to) {
             return try ContainerReplayRun.run(input, self, console: console)
         }
