@@ -36,29 +36,7 @@ struct DirectoryOptions: ParsableArguments {
     }
 }
 
-/// The archive's directory for a subcommand that changes it, or several to read as one.
-struct DirectoriesOptions: ParsableArguments {
-    @Option(
-        help: ArgumentHelp(
-            "Directory of the recordings. (default: ./recordings)", valueName: "dir"))
-    var archive: [String] = []
-
-    func validate() throws {
-        if let flaw = OneArchive.flaw(ofDirectories: archive) { throw ValidationError(flaw) }
-    }
-
-    /// Validates the options of a command that makes a change.
-    func validateForChange() throws {
-        if let flaw = OneArchive.flaw(archive) { throw ValidationError(flaw) }
-    }
-
-    /// The sessions of the directory, or of several as one.
-    func finder(_ catalog: CatalogReference) -> SessionFinder {
-        OneArchive.finder(archive, catalog)
-    }
-}
-
-/// An archive's directory, or all archives of a site, for subcommands that change marks.
+/// An archive's directory, or all archives of a site, for subcommands that change labels or marks.
 struct ChangedArchiveOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(

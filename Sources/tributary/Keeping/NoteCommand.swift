@@ -16,11 +16,11 @@ struct NoteCommand: ErasingCommand, RepeatingCommand {
         abstract: "Sets the name, tags and note of a session; without options, shows them.",
         discussion: """
             --archive is repeatable to show the labels of several archives: the name and the note of the first one by name that has \
-            any, and the tags of all. Given once to change them.
+            any, and the tags of all. Given once to change them. With --catalog postgresql://… and no --archive, the labels are changed \
+            in all archives of the site that have the session.
             """)
 
-    @OptionGroup var archive: DirectoriesOptions
-    @OptionGroup var catalog: CatalogOptions
+    @OptionGroup var archive: ChangedArchiveOptions
 
     @Argument(help: "A session, or 'latest'.")
     var session: String
@@ -72,11 +72,15 @@ struct NoteCommand: ErasingCommand, RepeatingCommand {
 
     func run() throws {
         try withArchiveErrors {
-            let finder = archive.finder(try catalog.forWriting("tributary"))
+            let site = try archive.reachedSite()
+            let catalog = try archive.catalog.forWriting("tributary")
+            let finder = site?.finder ?? OneArchive.finder(archive.archive, catalog)
             let place = try finder.session(named: session)
             let notes: SessionNotes
-            if isReading, !place.library.members.isEmpty {
+            if isReading, site != nil || !place.library.members.isEmpty {
                 notes = place.library.labels(place.name)
+            } else if let site {
+                notes = try change(site, place, catalog)
             } else {
                 let (changed, hasChanged) = try place.library.apply(try edit(), to: place.name)
                 if hasChanged {
@@ -91,6 +95,28 @@ struct NoteCommand: ErasingCommand, RepeatingCommand {
             }
             if isReading { try finder.checkComplete() }
         }
+    }
+
+    /// In all archives of a site that have the session.
+    /// - Returns: the labels after the change. Other machines are not asked for them again.
+    private func change(
+        _ site: ChangedArchiveOptions.Site, _ place: FoundSession, _ catalog: CatalogReference
+    ) throws -> SessionNotes {
+        let edit = try edit()
+        let before = place.library.labels(place.name)
+        let changes = try SiteChanges(
+            site.archives, site: site.access, shutdown: LongWork.end,
+            apply: { edit, session, layout in
+                let library = try RecordingLibrary(layout.root, catalog: catalog) {
+                    Program.complain($0)
+                }
+                if try library.apply(edit, to: session).hasChanged {
+                    CollectorControl.tellChange(of: session, in: layout)
+                }
+            }, complain: { Program.complain($0) })
+        let copies = try place.library.merged?.session(place.name).copies ?? []
+        try changes.change(edit, of: Set(copies.map(\.manifest.session) + [place.name]))
+        return edit.applied(to: before)
     }
 
     private func show(_ notes: SessionNotes, of session: String) {
