@@ -86,13 +86,13 @@ package enum PutCondition: Hashable, Sendable {
     /// `If-None-Match: *`. Some stores ignore it when an upload is completed: check ``ObjectBucket/properties(of:)``
     /// first, too.
     case absent
-    /// `If-Match`.
+    /// `If-Match`, with the tag's strong form (``EntityTag``).
     case tag(String)
 }
 
 package struct ObjectProperties: Hashable, Sendable {
     package var sizeBytes: Int64
-    /// The entity tag, with its quotes. Not a digest: stores compute it differently.
+    /// The entity tag, with its quotes, without the mark of a weak one (``EntityTag``). Not a digest: stores compute it differently.
     package var tag: String
     /// The metadata of ``ObjectBucket/beginUpload(of:metadata:)``; empty for small objects.
     package var metadata: [String: String]

@@ -101,6 +101,24 @@ extension StoreRequest {
         #expect(request.header("authorization")?.contains("SignedHeaders=\(names),") == true)
     }
 
+    @Test func `weak entity tags are used without their mark`() throws {
+        let transport = WrittenTransport([
+            .answer(200, ["etag": "W/\"t\"", "content-length": "3"]),
+            .answer(200, ["etag": "W/\"u\""]), .answer(200, ["etag": "W/\"v\""]),
+            .answer(206, ["content-range": "bytes 0-0/1"], "a"),
+        ])
+        let bucket = try bucket(transport)
+        #expect(try bucket.properties(of: "a")?.tag == "\"t\"")
+        let made = try bucket.put([1], at: "a", digest: digest([1]), condition: .tag("W/\"t\""))
+        #expect(made.tag == "\"u\"")
+        #expect(transport.requests.last?.header("if-match") == "\"t\"")
+        let part = try bucket.putPart(
+            1, of: "b", key: "a", bytes: ObjectBytes([1]), digest: digest([1]))
+        #expect(part.tag == "\"v\"")
+        #expect(try bucket.read("a", range: 0..<1, tag: "W/\"t\"") == Array("a".utf8))
+        #expect(transport.requests.last?.header("if-match") == "\"t\"")
+    }
+
     @Test func `a store that returns its digest gets no other digest`() throws {
         let bytes = Array("Welcome to Amazon S3.".utf8)
         let told = ["etag": "t", "x-amz-checksum-sha256": digest(bytes).base64]

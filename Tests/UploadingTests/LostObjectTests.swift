@@ -63,6 +63,18 @@ import Testing
         #expect(FileSystem.exists(scene.layout.path(of: segments[1], .proof)))
     }
 
+    @Test func `a weak entity tag in a proof is that of the same object`() throws {
+        let scene = try stored(segments: 1)
+        let segment = try #require(try scene.segments("s").first)
+        var proof = try #require(try SegmentProof.read(segment, in: scene.layout))
+        proof.tag = "W/\(proof.tag)"
+        try FileSystem.replace(scene.layout.path(of: segment, .proof), with: proof.encoded())
+        #expect(try StoredRemoval(in: place(scene)).recheck(segment) == nil)
+        #expect(try LostObjects(of: place(scene)).dropProofs(of: "s") == LostObjects.Outcome())
+        let (report, _) = try StoreInspection(of: place(scene), readsBack: false).run("s")
+        #expect(report.provenSegments == 1 && report.comparedBytes == 0)
+    }
+
     @Test func `proofs about another store need no request`() throws {
         let scene = try stored(segments: 1)
         let segment = try #require(try scene.segments("s").first)

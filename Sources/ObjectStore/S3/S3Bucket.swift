@@ -136,7 +136,7 @@ package final class S3Bucket: ObjectBucket {
             metadata[String(name.dropFirst("x-amz-meta-".count))] = value
         }
         return ObjectProperties(
-            sizeBytes: size, tag: tag, metadata: metadata,
+            sizeBytes: size, tag: EntityTag.strong(tag), metadata: metadata,
             modifiedNanoseconds: answer.headers["last-modified"].flatMap {
                 RequestTime(httpDate: $0)?.nanoseconds
             }, digest: answer.headers["x-amz-checksum-sha256"].flatMap(ObjectDigest.init(base64:)))
@@ -148,7 +148,7 @@ package final class S3Bucket: ObjectBucket {
         precondition(range.lowerBound >= 0 && range.count <= Limits.bodyBytes)
         if range.isEmpty { return [] }
         var headers = [("Range", "bytes=\(range.lowerBound)-\(range.upperBound - 1)")]
-        if let tag { headers.append(("If-Match", tag)) }
+        if let tag { headers.append(("If-Match", EntityTag.strong(tag))) }
         let what = "read \(key)"
         let answer = try ask(
             Call(
@@ -349,7 +349,7 @@ package final class S3Bucket: ObjectBucket {
         guard let tag = answer.headers["etag"], !tag.isEmpty else {
             throw broken("it tells no tag", what)
         }
-        return tag
+        return EntityTag.strong(tag)
     }
 
     private static func isMetadata(_ name: String, _ value: String) -> Bool {
@@ -398,7 +398,11 @@ extension S3Bucket {
             self.headers = headers
             self.body = body
             self.digest = digest
-            self.condition = condition
+            if case .tag(let tag) = condition {
+                self.condition = .tag(EntityTag.strong(tag))
+            } else {
+                self.condition = condition
+            }
             // Errors have a body, too.
             self.maximumAnswerBytes = max(maximumAnswerBytes, Limits.answerBytes)
             self.slowBytes = slowBytes

@@ -88,7 +88,8 @@ enum StoreAnswers {
             throw Broken("its answer does not say that the upload is complete")
         }
         if tag.isEmpty { return nil }
-        return tag.hasPrefix("\"") ? tag : "\"\(tag)\""
+        let strong = EntityTag.strong(tag)
+        return strong.hasPrefix("\"") ? strong : "\"\(strong)\""
     }
 
     /// `Error`: code and message.

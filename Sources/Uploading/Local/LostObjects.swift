@@ -38,7 +38,9 @@ package struct LostObjects {
         for (segment, proof) in proofs {
             let object = objects[segment.description]
             let isThere =
-                object.map { $0.sizeBytes == proof.sizeBytes && Self.isSame($0.tag, proof.tag) }
+                object.map {
+                    $0.sizeBytes == proof.sizeBytes && EntityTag.isSame($0.tag, proof.tag)
+                }
                 ?? false
             if isThere, objects[segment.path(.proof)] != nil { continue }
             guard FileSystem.exists(layout.segment(segment)) else {
@@ -86,10 +88,5 @@ package struct LostObjects {
             }
         }
         return proofs
-    }
-
-    /// Whether two entity tags are the same; some listings leave out the quotes.
-    private static func isSame(_ one: String, _ other: String) -> Bool {
-        one.replacing("\"", with: "") == other.replacing("\"", with: "")
     }
 }

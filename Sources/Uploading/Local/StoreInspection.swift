@@ -149,7 +149,7 @@ package struct StoreInspection {
         if evidence == nil {
             report.findings.append(Finding(.note, name, "its proof is not in the store"))
         }
-        if readsBack || object.tag != proof.tag {
+        if readsBack || !EntityTag.isSame(object.tag, proof.tag) {
             // A bucket that was copied has other tags: the content decides.
             for index in proof.parts.indices {
                 let range = proof.range(ofPart: index)

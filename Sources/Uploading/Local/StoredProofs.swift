@@ -96,7 +96,7 @@ struct StoredProofs: Sendable {
         else { throw mismatch }
         let tag = tags[segment.description] ?? ""
         if proof.store == place.bucket.name {
-            guard proof.tag == tag else { throw mismatch }
+            guard EntityTag.isSame(proof.tag, tag) else { throw mismatch }
         } else {
             // The bucket is a copy, whose objects may have other tags. From now on, this is the store.
             proof.store = place.bucket.name

@@ -34,7 +34,7 @@ struct StoredRemoval {
             }
             return "\(place.bucket.name) no longer has it"
         }
-        guard object.sizeBytes == proof.sizeBytes, object.tag == proof.tag else {
+        guard object.sizeBytes == proof.sizeBytes, EntityTag.isSame(object.tag, proof.tag) else {
             return "\(place.bucket.name) has another object in its place"
         }
         guard let evidence, evidence.sizeBytes > 0 else {
