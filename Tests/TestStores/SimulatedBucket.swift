@@ -30,6 +30,11 @@ package final class SimulatedBucket: ObjectBucket {
         case refused
     }
 
+    /// A request that can be made to fail by its kind.
+    package enum Operation: Hashable, Sendable {
+        case put, putPart, complete, read
+    }
+
     package struct Object: Hashable, Sendable {
         package var bytes: [UInt8]
         package var tag: String
@@ -65,6 +70,9 @@ package final class SimulatedBucket: ObjectBucket {
         var largestBytes = 0
         var parts = 0
         var refusedCompletions = 0
+        /// The errors of all requests of a kind for segments.
+        var answers: [Operation: ObjectStoreError.Kind] = [:]
+        var begunUploads = 0
         var abandoned: [String] = []
     }
 
@@ -95,6 +103,8 @@ package final class SimulatedBucket: ObjectBucket {
     package var made: [String: Int] { state.withLock { $0.made } }
     package var deleted: [String] { state.withLock { $0.deleted } }
     package var uploads: Int { state.withLock { $0.uploads.count } }
+    /// Uploads that were begun.
+    package var begunUploads: Int { state.withLock { $0.begunUploads } }
     /// Parts that were sent.
     package var sentParts: Int { state.withLock { $0.parts } }
     /// The largest request, bytes.
@@ -111,6 +121,11 @@ package final class SimulatedBucket: ObjectBucket {
     /// Refuses to complete the next `count` uploads.
     package func refuseCompletions(_ count: Int) {
         state.withLock { $0.refusedCompletions = count }
+    }
+
+    /// Answers each request of a kind for a segment with an error, without effect, until nil is given.
+    package func answer(_ operation: Operation, with kind: ObjectStoreError.Kind?) {
+        state.withLock { $0.answers[operation] = kind }
     }
 
     /// Makes one request in `count` fail, from a seed.
@@ -191,6 +206,7 @@ package final class SimulatedBucket: ObjectBucket {
         _ key: String, range: Range<Int64>, tag: String?
     ) throws(ObjectStoreError) -> [UInt8] {
         try request { state, _ throws(ObjectStoreError) in
+            try Self.check(.read, key, state)
             guard let object = state.objects[key] else { throw Self.error(.gone, "read \(key)") }
             guard tag == nil || tag == object.tag else {
                 throw Self.error(.changed, "read \(key)")
@@ -213,6 +229,7 @@ package final class SimulatedBucket: ObjectBucket {
     ) throws(ObjectStoreError) -> ObjectProperties {
         let bytes = bytes.withUnsafeBytes { Array($0) }
         return try request(bytes: bytes.count) { state, fault throws(ObjectStoreError) in
+            try Self.check(.put, key, state)
             try Self.check(bytes, digest, fault, key)
             try Self.check(condition, key, state)
             return Self.properties(
@@ -225,6 +242,7 @@ package final class SimulatedBucket: ObjectBucket {
     ) throws(ObjectStoreError) -> String {
         try request { state, _ throws(ObjectStoreError) in
             state.latest += 1
+            state.begunUploads += 1
             let name = "upload-\(state.latest)"
             state.uploads[name] = Upload(key: key, metadata: metadata)
             return name
@@ -237,6 +255,7 @@ package final class SimulatedBucket: ObjectBucket {
         beforePart(number)
         let (returnsDigests, bytes) = (returnsDigests, bytes.withUnsafeBytes { Array($0) })
         return try request(bytes: bytes.count) { state, fault throws(ObjectStoreError) in
+            try Self.check(.putPart, key, state)
             guard state.uploads[upload]?.key == key else {
                 throw Self.error(.gone, "put part \(number) of \(key)")
             }
@@ -269,6 +288,7 @@ package final class SimulatedBucket: ObjectBucket {
     ) throws(ObjectStoreError) -> ObjectProperties {
         let returnsDigests = returnsDigests
         return try request { state, _ throws(ObjectStoreError) in
+            try Self.check(.complete, key, state)
             guard let found = state.uploads[upload], found.key == key else {
                 throw Self.error(.gone, "complete \(key)")
             }
@@ -377,6 +397,13 @@ package final class SimulatedBucket: ObjectBucket {
         case .tag(let tag):
             if state.objects[key]?.tag != tag { throw error(.changed, "replace another \(key)") }
         }
+    }
+
+    private static func check(
+        _ operation: Operation, _ key: String, _ state: State
+    ) throws(ObjectStoreError) {
+        guard let kind = state.answers[operation], key.hasSuffix(".mp4") else { return }
+        throw error(kind, "\(operation) \(key)")
     }
 
     private static func make(

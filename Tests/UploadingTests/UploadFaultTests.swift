@@ -113,6 +113,55 @@ import Testing
     }
 
     @Test(arguments: [
+        (SimulatedBucket.Operation.put, ObjectStoreError.Kind.changed, true), (.put, .exists, true),
+        (.complete, .changed, false), (.complete, .gone, false), (.putPart, .gone, false),
+        (.read, .changed, false), (.read, .changed, true),
+    ])
+    func `a store that answers a segment with the same refusal is tried few times, then set aside`(
+        _ operation: SimulatedBucket.Operation, _ kind: ObjectStoreError.Kind, _ isSmall: Bool
+    ) throws {
+        let scene = UploadScene(
+            readBack: .all, partBytes: isSmall ? 1 << 20 : UploadScene.partBytes)
+        try scene.archive.addSession("s", segments: 1)
+        scene.bucket.answer(operation, with: kind)
+        // Endless attempts would begin thousands of steps.
+        var surroundings = scene.surroundings
+        let steps = Mutex(0)
+        let checkpoint = surroundings.checkpoint
+        surroundings.checkpoint = { step throws(UploadStop) in
+            let count = steps.withLock { count in
+                count += 1
+                return count
+            }
+            if count > 400 { throw UploadStop() }
+            try checkpoint(step)
+        }
+        let figures = UploadFigures()
+        let desk = UploadBoard(UploadQueue(random: surroundings.random))
+        desk.state.withLock { _ = $0.surveys.insert(nil) }
+        var worker = UploadWorker(
+            UploadTarget(
+                scene.bucket, scene.layout, settings: scene.settings, surroundings: surroundings,
+                figures: figures), desk: desk, figures: figures, hooks: scene.hooks)
+        var turn = UploadWorker.Turn.worked
+        while turn == .worked { turn = worker.turn() }
+        #expect(turn != .stopped)
+        #expect(scene.lines.count == 1)
+        #expect(scene.lines.first?.contains("4 attempts in a row") == true, "\(scene.lines)")
+        #expect(scene.lines.first?.contains("check ") == true)
+        #expect(scene.bucket.uploads == 0)
+        #expect(scene.bucket.begunUploads <= 4)
+        var status = UploadStatus()
+        desk.state.withLock { $0.queue.describe(&status, utcNanoseconds: 0) }
+        #expect(status.setAside == 1 && status.trouble == nil)
+        // An hour later the store works.
+        scene.bucket.answer(operation, with: nil)
+        scene.live()
+        try scene.expectStored("s")
+        #expect(scene.bucket.uploads == 0)
+    }
+
+    @Test(arguments: [
         SimulatedBucket.Fault.serverError, .cut, .full, .denied, .clock, .bucketGone,
     ])
     func `an unreachable store is logged once, and again when it is back`(

@@ -28,6 +28,9 @@ struct SegmentTransfer: Sendable {
 
     /// Limit of retries when the object differs from what was sent.
     private static let maximumMismatches = 3
+    /// Limit of retries when the store answers that the object is another one, or the upload gone. Without it, a store or
+    /// proxy that always answers this is sent the content endlessly.
+    private static let maximumRepetitions = 3
 
     private(set) var state: State
     let sizeBytes: Int64
@@ -47,6 +50,8 @@ struct SegmentTransfer: Sendable {
     /// Parts of the upload were sent by an earlier attempt, as the store lists them.
     private(set) var isResumed = false
     private var mismatches = 0
+    /// Steps that the store has rejected in a way that a new look or a new upload should have mended.
+    private(set) var repetitions = 0
 
     /// - Parameters:
     ///   - upload: the name of an upload of this very content that was begun before; nil: none is known.
@@ -142,7 +147,7 @@ struct SegmentTransfer: Sendable {
     mutating func asked(_ found: [UploadedPart]?) {
         guard case .asking(let upload, let condition) = state else { return }
         guard let found else {
-            uploadIsGone()
+            dropUpload()
             return
         }
         isResumed = true
@@ -179,8 +184,15 @@ struct SegmentTransfer: Sendable {
 
     mutating func completed(tag: String) { state = .confirming(tag: tag) }
 
-    /// The store does not know the upload. It may have been completed, with the answer lost.
-    mutating func uploadIsGone() {
+    /// The upload is not continued: the store does not know it, or refuses its parts. It may have been completed, with the
+    /// answer lost.
+    /// - Returns: whether to continue.
+    mutating func uploadIsGone() -> Bool {
+        dropUpload()
+        return isRepeated()
+    }
+
+    private mutating func dropUpload() {
         upload = nil
         parts = [:]
         switch state {
@@ -192,8 +204,20 @@ struct SegmentTransfer: Sendable {
         }
     }
 
-    /// The result of the last request is unknown, or the object was changed: looks it up again.
+    /// The result of the last request is unknown: looks the object up again.
     mutating func lookAgain() { state = .looking }
+
+    /// The store states that the object was changed: looks it up again.
+    /// - Returns: whether to continue.
+    mutating func objectIsChanged() -> Bool {
+        state = .looking
+        return isRepeated()
+    }
+
+    private mutating func isRepeated() -> Bool {
+        repetitions += 1
+        return repetitions <= Self.maximumRepetitions
+    }
 
     /// A small segment was sent.
     mutating func put(digest: Digest, tag: String) {

@@ -160,7 +160,7 @@ final class SegmentUpload {
             switch error.kind {
             case .gone:
                 _ = parts.waitForAll()
-                transfer.uploadIsGone()
+                try begin(insteadOf: upload, error)
             case .digest: try countDigestError(error)
             default: throw error
             }
@@ -178,13 +178,12 @@ final class SegmentUpload {
         } catch {
             switch error.kind {
             // Completed before with a lost response, or vanished: a HEAD request decides.
-            case .gone: transfer.uploadIsGone()
-            case .exists, .changed: transfer.lookAgain()
+            case .gone: try begin(insteadOf: upload, error)
+            case .exists, .changed: try lookAgain(upload, error)
             case .digest: try countDigestError(error)
             case .refused where transfer.isResumed:
                 // The same parts would be refused for ever: the content is sent once more, in a new upload.
-                obsolete = upload
-                transfer.uploadIsGone()
+                try begin(insteadOf: upload, error)
             default:
                 // The answer may be lost, and the object there.
                 transfer.lookAgain()
@@ -208,7 +207,7 @@ final class SegmentUpload {
             transfer.put(digest: digest, tag: made.tag)
         } catch {
             switch error.kind {
-            case .exists, .changed: transfer.lookAgain()
+            case .exists, .changed: try lookAgain(nil, error)
             case .digest: try countDigestError(error)
             default:
                 transfer.lookAgain()
@@ -234,9 +233,7 @@ final class SegmentUpload {
             }
         } catch {
             switch error.kind {
-            case .changed, .gone:
-                transfer.lookAgain()
-                return
+            case .changed, .gone: return try lookAgain(nil, error)
             default: throw error
             }
         }
@@ -284,6 +281,44 @@ final class SegmentUpload {
     }
 
     // MARK: Parts of steps
+
+    /// The upload is lost, or its parts are: a new one replaces it, a limited number of times. It is abandoned, because
+    /// a store that denies an upload may still have its parts.
+    private func begin(
+        insteadOf upload: String, _ error: UploadError
+    ) throws(UploadError) {
+        obsolete = upload
+        guard transfer.uploadIsGone() else {
+            throw try givenUp(
+                error, "check the store, and whether something aborts its multipart uploads")
+        }
+    }
+
+    /// The object was changed, as the store states: it is looked up again, a limited number of times.
+    /// - Parameter upload: the one that was to be completed; nil: none.
+    private func lookAgain(_ upload: String?, _ error: UploadError) throws(UploadError) {
+        guard transfer.objectIsChanged() else {
+            obsolete = upload
+            throw try givenUp(
+                error,
+                "check that no other program writes there, and that no proxy changes ETag, If-Match or If-None-Match"
+            )
+        }
+    }
+
+    /// The error that sets the segment aside. No upload stays open.
+    private func givenUp(_ error: UploadError, _ advice: String) throws(UploadError) -> UploadError
+    {
+        guard case .store(let refusal) = error else { return error }
+        if let obsolete {
+            try place.store { (bucket) throws(ObjectStoreError) in
+                try bucket.abandonUpload(obsolete, key: key)
+            }
+            self.obsolete = nil
+        }
+        return .setAside(
+            "\(refusal.message), as in \(transfer.repetitions) attempts in a row: \(advice)")
+    }
 
     private func read(_ part: Int) throws(UploadError) -> ObjectBytes {
         try FileParts.read(transfer.range(ofPart: part), of: path, content.stamp)
