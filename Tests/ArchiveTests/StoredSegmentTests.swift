@@ -140,21 +140,22 @@ import Testing
         try record.write(archive.layout.stored("s"), on: archive.layout.disk)
         try SessionRemoval.remove("s", from: archive.layout)
         #expect(try archive.layout.sessionNames().isEmpty)
-        try SessionRemoval.complete(in: archive.layout, hasStore: true)
+        // Also of a collector that runs without the store.
+        try SessionRemoval.complete(in: archive.layout)
         #expect(try SessionRemoval.waiting(in: archive.layout) == ["s"])
         let path = SessionRemoval.record(of: "s", in: archive.layout)
         #expect(try StoredDocuments.read(path, store: "s3://test/archive") == record)
         #expect(try StoredDocuments.read(path, store: "s3://other") == nil)
+        #expect(
+            try StoredDocuments.store(ofRemoved: "s", in: archive.layout) == "s3://test/archive")
+        #expect(try StoredDocuments.store(ofRemoved: "t", in: archive.layout) == nil)
         try SessionRemoval.complete("s", in: archive.layout)
         #expect(try FileSystem.names(in: archive.layout.sessions).isEmpty)
     }
 
-    @Test func `a removal without a store is complete at once`() throws {
+    @Test func `a removal of a session that no store has is complete at once`() throws {
         let archive = SmallArchive()
         try archive.addSession("s", segments: 1)
-        let manifest = try SessionManifest.read(archive.layout.manifest("s"))
-        try StoredDocuments(store: "s3://test/archive", identity: .init(manifest))
-            .write(archive.layout.stored("s"), on: archive.layout.disk)
         try SessionRemoval.remove("s", from: archive.layout)
         try SessionRemoval.complete(in: archive.layout)
         #expect(try FileSystem.names(in: archive.layout.sessions).isEmpty)

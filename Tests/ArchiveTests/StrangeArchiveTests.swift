@@ -73,7 +73,7 @@ import Testing
         // And removes it.
         if FileSystem.exists(layout.session(Self.strange)) {
             try SessionRemoval.remove(Self.strange, from: layout)
-            // Without a store, the upload record is removed too.
+            // No store is known that has parts of it.
             try SessionRemoval.complete(in: layout)
         }
         #expect(try FileSystem.names(in: layout.sessions) == [Self.honest])

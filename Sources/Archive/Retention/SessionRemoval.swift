@@ -22,21 +22,14 @@ package enum SessionRemoval {
         try empty(staged, layout)
     }
 
-    /// Completes interrupted removals.
-    /// - Parameter hasStore: whether an object store is in use: sessions with stored parts then wait for
-    ///   ``complete(_:in:)``.
-    package static func complete(
-        in layout: ArchiveLayout, hasStore: Bool = false
-    ) throws(ArchiveError) {
+    /// Completes interrupted removals. Sessions with stored parts then wait for ``complete(_:in:)``, even if no store is in
+    /// use now.
+    package static func complete(in layout: ArchiveLayout) throws(ArchiveError) {
         var failure: ArchiveError?
         for name in try FileSystem.names(in: layout.sessions) where name.hasPrefix(stagedPrefix) {
             let staged = "\(layout.sessions)/\(name)"
             do throws(ArchiveError) {
-                if hasStore {
-                    try empty(staged, layout)
-                } else {
-                    try FileSystem.removeTree(staged, on: layout.disk)
-                }
+                try empty(staged, layout)
             } catch {
                 // A failed removal does not prevent the others.
                 failure = failure ?? error
@@ -75,7 +68,17 @@ package enum SessionRemoval {
     /// Deletes a renamed session, except for the record of stored parts.
     private static func empty(_ staged: String, _ layout: ArchiveLayout) throws(ArchiveError) {
         let record = ArchiveLayout.storedName
-        let isStored = FileSystem.exists("\(staged)/\(record)")
+        let isStored = isRecord("\(staged)/\(record)")
         try FileSystem.removeTree(staged, keeping: isStored ? record : nil, on: layout.disk)
+    }
+
+    /// Whether a file is the record of stored parts, or may be: it cannot be read now. A damaged one names no store to
+    /// wait for.
+    private static func isRecord(_ path: String) -> Bool {
+        do throws(ArchiveError) {
+            return try StoredDocuments.store(path) != nil
+        } catch {
+            return FileSystem.status(path) != nil
+        }
     }
 }

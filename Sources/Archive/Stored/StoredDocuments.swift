@@ -57,11 +57,27 @@ package struct StoredDocuments: Codable, Hashable, Sendable {
     package static func read(
         _ path: String, store: String
     ) throws(ArchiveError) -> StoredDocuments? {
+        guard let read = try read(path), read.store == store else { return nil }
+        return read
+    }
+
+    /// The address of the store that has parts of a locally removed session; nil if there is none.
+    package static func store(
+        ofRemoved session: String, in layout: ArchiveLayout
+    ) throws(ArchiveError) -> String? {
+        try store(SessionRemoval.record(of: session, in: layout))
+    }
+
+    /// The store of a record; nil without a valid one.
+    static func store(_ path: String) throws(ArchiveError) -> String? { try read(path)?.store }
+
+    /// The record of any store.
+    private static func read(_ path: String) throws(ArchiveError) -> StoredDocuments? {
         guard FileSystem.exists(path) else { return nil }
         let bytes = try FileSystem.read(path, limit: maximumBytes)
         do {
             let read = try JSONDecoder().decode(StoredDocuments.self, from: Data(bytes))
-            return read.format == formatVersion && read.store == store ? read : nil
+            return read.format == formatVersion ? read : nil
         } catch {
             // It will be determined again.
             return nil

@@ -79,7 +79,7 @@ final class Retention: Sendable {
     private func look() {
         var limits = limits()
         do throws(ArchiveError) {
-            try SessionRemoval.complete(in: layout, hasStore: store != nil)
+            try SessionRemoval.complete(in: layout)
         } catch {
             logger.error("a removal cannot be completed: \(error)")
         }

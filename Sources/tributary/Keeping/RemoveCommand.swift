@@ -1,3 +1,4 @@
+import Archive
 import ArgumentParser
 import Catalog
 import Library
@@ -11,7 +12,8 @@ struct RemoveCommand: ParsableCommand {
         abstract: "Removes finished sessions.",
         discussion: """
             Protected and unfinished sessions are not removed. A session is renamed before its files are deleted, so a crash leaves \
-            no partial session; a collector completes the removal.
+            no partial session; a collector completes the removal. What an object store has of a session is removed by a collector \
+            with --store, possibly later.
             """)
 
     @OptionGroup var archive: DirectoryOptions
@@ -38,8 +40,16 @@ struct RemoveCommand: ParsableCommand {
                     continue
                 }
                 try place.library.remove(place.name)
+                // Read before a collector can complete the removal.
+                let store = try StoredDocuments.store(
+                    ofRemoved: place.name, in: place.library.layout)
                 CollectorControl.tellChange(of: place.name, in: place.library.layout)
                 print("removed \(place.name), \(ByteCount(bytes))")
+                if let store {
+                    print(
+                        "\(place.name) is also in \(store): a collector with --store \(store) removes it there"
+                    )
+                }
             }
         }
     }
