@@ -46,6 +46,22 @@ import Testing
         #expect(report.isIntact && report.findings.isEmpty)
     }
 
+    @Test func `a session that is being removed from the store is not fetched`() throws {
+        let (scene, _) = try moved()
+        try SessionRemoval.remove("s", from: scene.layout)
+        let fetch = StoredSessionFetch(from: place(scene), withMedia: false)
+        let error = #expect(throws: UploadError.self) { try fetch.run("s") { _ in } }
+        guard case .setAside(let line) = error else {
+            Issue.record("\(String(describing: error))")
+            return
+        }
+        #expect(line.hasPrefix("s is being removed from \(scene.bucket.name): "))
+        #expect(!FileSystem.exists(scene.layout.session("s")))
+        scene.live()
+        #expect(scene.bucket.objects.isEmpty)
+        #expect(try SessionRemoval.waiting(in: scene.layout).isEmpty)
+    }
+
     @Test func `a new server gets everything from the bucket alone`() throws {
         let (scene, files) = try moved()
         let directory = TemporaryDirectory()

@@ -67,12 +67,25 @@ package struct StoredSessionFetch {
         return moved
     }
 
+    /// Why a session must not be fetched; nil: it may. Its pending removal from this store would delete the media that the
+    /// fetched session needs.
+    package func hindrance(_ session: String) throws(UploadError) -> String? {
+        let path = SessionRemoval.record(of: session, in: place.layout)
+        let record = try place.disk { () throws(ArchiveError) in
+            try StoredDocuments.read(path, store: place.bucket.name)
+        }
+        guard record != nil else { return nil }
+        return
+            "\(session) is being removed from \(place.bucket.name): a collector with --store completes that; to keep the session, delete \(Path.directory(of: path))"
+    }
+
     /// Fetches a session. If the store stops answering while media is fetched, the outcome has the reason.
     /// - Parameter report: called before each segment.
     package func run(
         _ session: String, report: (SegmentKey) -> Void
     ) throws(UploadError) -> Outcome {
         let layout = place.layout
+        if let hindrance = try hindrance(session) { throw .setAside(hindrance) }
         var outcome = Outcome()
         let objects = try objects(of: session)
         let manifest = "\(session)/\(ArchiveLayout.manifestName)"

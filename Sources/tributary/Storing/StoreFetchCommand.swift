@@ -45,6 +45,10 @@ struct StoreFetchCommand: ParsableCommand {
             var problems = 0
             let names = try all ? fetch.allSessionNames() : sessions.map(name)
             for (index, session) in names.enumerated() {
+                if all, let hindrance = try fetch.hindrance(session) {
+                    Program.complain(hindrance)
+                    continue
+                }
                 guard let outcome = try run(fetch, session, of: target.bucket.name) else {
                     problems += 1
                     continue
