@@ -190,10 +190,13 @@ package struct ObjectStoreError: Error, Hashable, Sendable, CustomStringConverti
     package var kind: Kind
     /// One line: the operation, the store, its error, and a remedy. Without secrets.
     package var message: String
+    /// The least pause that a busy store asks for (`Retry-After`, RFC 9110 §10.2.3); nil: it does not.
+    package var retryAfterNanoseconds: Int64?
 
-    package init(_ kind: Kind, _ message: String) {
+    package init(_ kind: Kind, _ message: String, retryAfterNanoseconds: Int64? = nil) {
         self.kind = kind
         self.message = message
+        self.retryAfterNanoseconds = retryAfterNanoseconds
     }
 
     package var description: String { message }

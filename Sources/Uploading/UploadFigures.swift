@@ -78,4 +78,14 @@ extension ObjectStoreError.Kind {
         case .gone, .exists, .changed, .digest, .refused, .stopped: false
         }
     }
+
+    /// Whether an outage of this kind may pass by itself within seconds.
+    var mayPass: Bool {
+        switch self {
+        case .unreachable, .busy: true
+        case .denied, .clock, .noBucket, .full, .gone, .exists, .changed, .digest, .refused,
+            .stopped:
+            false
+        }
+    }
 }

@@ -23,6 +23,8 @@ package struct UploadSettings: Hashable, Sendable {
     package var connections = 2
     /// Parts of one segment in flight, each with its own connection, all of them in memory.
     package var partsAtOnce = 3
+    /// Whether the uploader ends when everything is done or cannot be done, as a command does; a collector's waits.
+    package var endsWithWork = false
 
     package init() {}
 }

@@ -76,6 +76,27 @@ package struct UploadTarget: Sendable {
         }
     }
 
+    /// Repeats work that can be begun again while the store is busy or unreachable: for a minute.
+    package func patiently<Result>(
+        _ work: () throws(UploadError) -> Result
+    ) throws(UploadError) -> Result {
+        let end = surroundings.now() + UploadQueue.briefOutageNanoseconds
+        var failures = 0
+        while true {
+            do throws(UploadError) {
+                return try work()
+            } catch {
+                guard case .store(let refusal) = error, refusal.kind.mayPass else { throw error }
+                failures += 1
+                let pause = max(
+                    Backoff.store.pause(after: failures, draw: surroundings.random()),
+                    refusal.retryAfterNanoseconds ?? 0)
+                guard surroundings.now() + pause < end else { throw error }
+                surroundings.sleep(pause)
+            }
+        }
+    }
+
     /// Uses the archive's disk.
     func disk<Result>(
         _ body: () throws(ArchiveError) -> Result

@@ -67,7 +67,8 @@ package final class Uploader: Sendable {
     ) {
         self.shutdown = shutdown
         figures = UploadFigures()
-        desk = UploadBoard(UploadQueue(random: surroundings.random))
+        desk = UploadBoard(
+            UploadQueue(random: surroundings.random, endsWithWork: settings.endsWithWork))
         self.hooks = hooks
         place = UploadTarget(
             bucket, layout, settings: settings, surroundings: surroundings, figures: figures)
@@ -99,17 +100,17 @@ package final class Uploader: Sendable {
         for thread in threads { thread.join(until: deadline) }
     }
 
-    /// Waits until only work is left that has failed repeatedly, or the store is unavailable.
+    /// Waits until only work is left that has failed repeatedly, or the store is unavailable: for a minute, or for a reason
+    /// that does not pass by itself.
     /// - Parameter isCancelled: whether to stop waiting.
     package func drain(_ isCancelled: @Sendable () -> Bool) {
         while !isCancelled(), !isStopping.load(ordering: .acquiring) {
+            let now = place.surroundings.now()
             let (isDone, hasTrouble) = desk.state.withLock { state in
-                var status = UploadStatus()
-                state.queue.describe(&status, utcNanoseconds: 0)
                 let isDone =
                     state.surveys.isEmpty && state.surveying == 0 && !state.isCutShort
                     && state.queue.isExhausted
-                return (isDone, status.trouble != nil)
+                return (isDone, state.queue.hasLastingOutage(now: now))
             }
             if isDone || hasTrouble { return }
             place.surroundings.sleep(Self.leastWaitNanoseconds)

@@ -119,6 +119,24 @@ extension StoreRequest {
         #expect(transport.requests.last?.header("if-match") == "\"t\"")
     }
 
+    @Test(
+        arguments: [
+            ("7", 7), ("Fri, 24 May 2013 00:00:09 GMT", 9), ("3600", 300), ("soon", nil),
+            ("-1", nil),
+            ("Thu, 23 May 2013 00:00:00 GMT", nil), ("99999999999999999999", nil), (nil, nil),
+        ] as [(String?, Int64?)])
+    func `a busy store's Retry-After is seconds or a date, and bounded`(
+        _ value: String?, _ seconds: Int64?
+    ) throws {
+        var headers = ["date": "Fri, 24 May 2013 00:00:00 GMT"]
+        headers["retry-after"] = value
+        let error = try failure([.answer(503, headers)]) { bucket throws(ObjectStoreError) in
+            try bucket.delete("a")
+        }
+        #expect(error?.kind == .busy)
+        #expect(error?.retryAfterNanoseconds == seconds.map { $0 * 1_000_000_000 })
+    }
+
     @Test func `a store that returns its digest gets no other digest`() throws {
         let bytes = Array("Welcome to Amazon S3.".utf8)
         let told = ["etag": "t", "x-amz-checksum-sha256": digest(bytes).base64]

@@ -37,6 +37,16 @@ import Testing
         #expect(queue.take(now: 0) == nil)
     }
 
+    @Test func `a busy store is not asked again before the pause that it asks for`() throws {
+        var queue = begun()
+        queue.add(.segment(first), now: 0)
+        #expect(queue.take(now: 0) == .segment(first))
+        let busy = ObjectStoreError(
+            .busy, "the store is busy", retryAfterNanoseconds: 40_000_000_000)
+        _ = queue.failed(.segment(first), busy, now: 0)
+        #expect(try #require(queue.due(now: 0)) >= 40_000_000_000)
+    }
+
     @Test func `evictions precede uploads`() {
         var queue = begun()
         queue.add(.segment(first), now: 0)

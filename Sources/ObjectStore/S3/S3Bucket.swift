@@ -518,7 +518,10 @@ extension S3Bucket {
         let theirs = answer.headers["date"].flatMap { RequestTime(httpDate: $0)?.nanoseconds }
         return StoreRefusal(
             status: answer.status, code: error?.code ?? "", message: error?.message ?? "",
-            clockDifferenceNanoseconds: theirs.map { $0 &- utcNow() })
+            clockDifferenceNanoseconds: theirs.map { $0 &- utcNow() },
+            retryAfterNanoseconds: answer.headers["retry-after"].flatMap {
+                StoreRefusal.pause(retryAfter: $0, serverNanoseconds: theirs ?? utcNow())
+            })
     }
 
     private func refused(
@@ -533,7 +536,8 @@ extension S3Bucket {
             // Without credentials there is no secret to hide.
         }
         return ObjectStoreError(
-            kind, "\(name): cannot \(what): \(refusal.text(kind, hiding: secrets))")
+            kind, "\(name): cannot \(what): \(refusal.text(kind, hiding: secrets))",
+            retryAfterNanoseconds: kind == .busy ? refusal.retryAfterNanoseconds : nil)
     }
 
     private func broken(_ reason: String, _ what: String) -> ObjectStoreError {

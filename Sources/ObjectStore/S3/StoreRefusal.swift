@@ -7,7 +7,11 @@ struct StoreRefusal: Sendable {
     var message: String
     /// Difference of the store's clock from ours, nanoseconds; nil: unknown.
     var clockDifferenceNanoseconds: Int64?
+    /// The least pause before the next request, nanoseconds; nil: the store does not ask for one.
+    var retryAfterNanoseconds: Int64?
 
+    /// Maximum of ``retryAfterNanoseconds``: a wrong value must not stop uploads for long.
+    private static let longestRetryAfterSeconds: Int64 = 300
     /// S3 rejects signatures with a clock difference above 15 minutes.
     private static let greatestDifferenceNanoseconds: Int64 = 15 * 60 * 1_000_000_000
     private static let maximumMessageCharacters = 160
@@ -26,6 +30,20 @@ struct StoreRefusal: Sendable {
         case 507: return .full
         default: return .refused
         }
+    }
+
+    /// The value of `Retry-After` as a pause: seconds, or a date (RFC 9110 §10.2.3).
+    /// - Parameter serverNanoseconds: the time of the answer by the store's clock, nanoseconds since 1970.
+    static func pause(retryAfter text: String, serverNanoseconds: Int64) -> Int64? {
+        let pause: Int64
+        if let seconds = Int64(text) {
+            pause = min(seconds, longestRetryAfterSeconds) * 1_000_000_000
+        } else if let date = RequestTime(httpDate: text)?.nanoseconds {
+            pause = min(date - serverNanoseconds, longestRetryAfterSeconds * 1_000_000_000)
+        } else {
+            return nil
+        }
+        return pause > 0 ? pause : nil
     }
 
     /// Codes whose meaning does not follow from the status (Amazon S3 API Reference, "Error responses").

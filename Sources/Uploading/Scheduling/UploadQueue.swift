@@ -62,6 +62,8 @@ package struct UploadQueue: Sendable {
     private static let postponedNanoseconds: Int64 = 5_000_000_000
     /// Failures of one file before they are logged.
     private static let quietFailures = 3
+    /// An outage that may pass by itself counts as lasting after this time: stores answer 503 for seconds, as a routine.
+    static let briefOutageNanoseconds: Int64 = 60_000_000_000
 
     private struct Entry: Sendable {
         var due: Int64
@@ -99,6 +101,8 @@ package struct UploadQueue: Sendable {
         var kind: ObjectStoreError.Kind
         var message: String
         var failures: Int
+        /// When it began.
+        var since: Int64
         var due: Int64
         /// The attempt whose answer ends it. Answers to earlier requests do not: those were sent before it began.
         var attempt: UploadWork?
@@ -113,8 +117,13 @@ package struct UploadQueue: Sendable {
     private var outage: Outage?
     private var latest: UInt64 = 0
     private let random: @Sendable () -> UInt64
+    private let endsWithWork: Bool
 
-    package init(random: @escaping @Sendable () -> UInt64) { self.random = random }
+    /// - Parameter endsWithWork: as in ``UploadSettings/endsWithWork``.
+    package init(random: @escaping @Sendable () -> UInt64, endsWithWork: Bool = false) {
+        self.random = random
+        self.endsWithWork = endsWithWork
+    }
 
     /// Whether more segments may be added.
     package var hasRoom: Bool { segmentCount < Self.maximumSegments }
@@ -268,12 +277,26 @@ package struct UploadQueue: Sendable {
         let isNews = outage?.kind != error.kind
         outage = Outage(
             kind: error.kind, message: error.message, failures: failures,
-            due: now + Backoff.store.pause(after: failures, draw: random()),
+            since: outage?.since ?? now,
+            due: now
+                + max(
+                    Backoff.store.pause(after: failures, draw: random()),
+                    error.retryAfterNanoseconds ?? 0),
             attempt: outage?.attempt == work ? nil : outage?.attempt)
         putBack(work) { $0.due = now }
-        return isNews
-            ? "\(error.message); uploads wait, and recordings stay on the disk until the store can be used"
-            : nil
+        guard isNews else { return nil }
+        guard endsWithWork else {
+            return
+                "\(error.message); uploads wait, and recordings stay on the disk until the store can be used"
+        }
+        // The command ends with the reason of a lasting outage.
+        return hasLastingOutage(now: now) ? nil : "\(error.message); trying again for a minute"
+    }
+
+    /// Whether the store cannot be used, and waiting longer is not likely to change that.
+    func hasLastingOutage(now: Int64) -> Bool {
+        guard let outage else { return false }
+        return !outage.kind.mayPass || now - outage.since >= Self.briefOutageNanoseconds
     }
 
     /// The work failed by itself: it is tried again later.

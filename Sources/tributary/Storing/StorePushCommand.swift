@@ -15,7 +15,7 @@ struct StorePushCommand: ParsableCommand {
             "Uploads finished segments, descriptions and ledgers that the store does not have.",
         discussion: """
             An interrupted push continues where it stopped. Growing files are left out. The store is listed first: objects that it has \
-            lost are sent again. Exit status 1 when something is not in the store afterwards.
+            lost are sent again. A busy or unreachable store is tried again for a minute. Exit status 1 when something is not in the store afterwards.
             """)
 
     @OptionGroup var place: StoreArguments
@@ -33,13 +33,15 @@ struct StorePushCommand: ParsableCommand {
             let shutdown = Shutdown()
             let bucket = try place.bucket(patience: .writing, shutdown: shutdown)
             let names = try place.sessions(sessions)
+            var settings = place.settings
+            settings.endsWithWork = true
             let problems = try dropProofs(
                 of: names,
                 in: UploadTarget(
                     bucket, place.archive.layout, settings: place.settings,
                     surroundings: .system(), figures: UploadFigures()))
             let uploader = Uploader(
-                place.archive.layout, to: bucket, settings: place.settings,
+                place.archive.layout, to: bucket, settings: settings,
                 hooks: UploadHooks(log: { _, line in Program.complain(line) }), shutdown: shutdown)
             for name in names { uploader.changed(.session(name)) }
             uploader.start(looking: false)
@@ -77,7 +79,9 @@ struct StorePushCommand: ParsableCommand {
         let lost = LostObjects(of: target)
         var problems = 0
         for session in sessions {
-            let outcome = try lost.dropProofs(of: session)
+            let outcome = try target.patiently { () throws(UploadError) in
+                try lost.dropProofs(of: session)
+            }
             if outcome.segments + outcome.documents > 0 {
                 Program.complain(
                     "\(target.bucket.name) no longer has \(outcome.segments) segments and \(outcome.documents) other files of \(session) as they were sent: it gets them again"
