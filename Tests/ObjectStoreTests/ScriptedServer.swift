@@ -15,6 +15,8 @@ final class ScriptedServer: Sendable {
         case drip(String, milliseconds: Int64)
         /// Never answers.
         case silence
+        /// Sends these bytes, and closes the connection when the next request begins.
+        case sendAndCloseNext(String)
     }
 
     private let channel: any Channel
@@ -62,10 +64,12 @@ private final class ScriptHandler: ChannelInboundHandler {
 
     private let shared: ScriptedServer.Shared
     private var received: [UInt8] = []
+    private var closesAtNext = false
 
     init(_ shared: ScriptedServer.Shared) { self.shared = shared }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        if closesAtNext { return context.close(promise: nil) }
         received += Array(unwrapInboundIn(data).readableBytesView)
         let text = String(decoding: received, as: UTF8.self)
         guard let end = text.firstRange(of: "\r\n\r\n") else { return }
@@ -78,6 +82,9 @@ private final class ScriptHandler: ChannelInboundHandler {
         switch shared.next(text) {
         case .silence: return
         case .send(let answer):
+            context.writeAndFlush(wrapOutboundOut(ByteBuffer(string: answer)), promise: nil)
+        case .sendAndCloseNext(let answer):
+            closesAtNext = true
             context.writeAndFlush(wrapOutboundOut(ByteBuffer(string: answer)), promise: nil)
         case .sendAndClose(let answer):
             context.writeAndFlush(wrapOutboundOut(ByteBuffer(string: answer)), promise: nil)

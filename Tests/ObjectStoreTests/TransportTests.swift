@@ -168,6 +168,29 @@ import Threads
         #expect(server.requests.count == 2)
     }
 
+    @Test func `a kept connection that closes while a body is sent is a broken connection`() throws
+    {
+        let server = try ScriptedServer([
+            .sendAndCloseNext("HTTP/1.1 200 OK\r\nETag: \"t\"\r\nContent-Length: 0\r\n\r\n")
+        ])
+        let bucket = try bucket(server)
+        // Much more than the buffers of a connection.
+        let bytes = [UInt8](repeating: 0x61, count: 32 << 20)
+        let digest = ObjectDigest(sha256: HashFunction.sha256.hash(bytes))
+        _ = try bucket.put(
+            [1], at: "a", digest: ObjectDigest(sha256: HashFunction.sha256.hash([1])),
+            condition: .none)
+        let error = #expect(throws: ObjectStoreError.self) {
+            try bucket.put(bytes, at: "a", digest: digest, condition: .none)
+        }
+        #expect(error?.kind == .unreachable)
+        let text = error?.message ?? ""
+        #expect(
+            text.hasSuffix(TransportFailure.closed.description)
+                || text.hasSuffix("the connection broke"), "\(text)")
+        #expect(server.requests.count == 1)
+    }
+
     @Test func `fields and bodies of one exchange are not those of the next`() throws {
         let server = try ScriptedServer([
             .send("HTTP/1.1 200 OK\r\nETag: \"t\"\r\nContent-Length: 0\r\n\r\n"),

@@ -232,7 +232,10 @@ final class HTTPConnection: @unchecked Sendable {
             )
         case CURLE_SSL_CONNECT_ERROR:
             TransportFailure("no TLS connection: check whether it is http:// instead of https://")
-        case CURLE_GOT_NOTHING, CURLE_PARTIAL_FILE, CURLE_ABORTED_BY_CALLBACK: .closed
+        // libcurl would send the body again on a new connection, and cannot: as well, because nothing is sent twice.
+        case CURLE_GOT_NOTHING, CURLE_PARTIAL_FILE, CURLE_ABORTED_BY_CALLBACK,
+            CURLE_SEND_FAIL_REWIND:
+            .closed
         case CURLE_SEND_ERROR, CURLE_RECV_ERROR:
             TransportFailure(
                 isRequested ? "the connection broke" : "no connection to \(host)")
