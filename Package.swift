@@ -317,7 +317,8 @@ let package = Package(
             "TestRecordings"),
         tests(
             "CollectorCore", logging, "Archive", "Catalog", "CollectorCore", "Media", "Messaging",
-            "Operations", "TestDatabases", "TestDisks", "TestMedia", "Timing", "Trust", "Wire"),
+            "ObjectStore", "Operations", "TestDatabases", "TestDisks", "TestMedia",
+            "TestRecordings", "TestStores", "Threads", "Timing", "Trust", "Wire"),
         tests("Containers", "Containers", "Devices", "FFmpegSupport", "Media", "TestMedia"),
         tests(
             "ExportCore", "Archive", "Containers", "Devices", "Encoding", "ExportCore", "Library",

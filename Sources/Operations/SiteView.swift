@@ -148,6 +148,8 @@ package struct SiteView: Hashable, Sendable, Codable {
     /// Whether agents that have another collector are sent there; nil: no.
     package var isDraining: Bool?
     package var progressAgeSeconds: Double?
+    /// The reason why the collector does not listen yet; nil: none, or it listens.
+    package var obstacle: String?
     package var session: String?
     package var sessionSeconds: Double?
     package var residentBytes: Double?
@@ -168,15 +170,17 @@ package struct SiteView: Hashable, Sendable, Codable {
     /// - Parameters:
     ///   - status: nil: the collector has not begun to receive.
     ///   - ageSeconds: since the status was published.
+    ///   - obstacle: the reason why it does not listen yet.
     ///   - process: nil if the system does not provide it.
     init(
         _ status: CollectorStatus?, ageSeconds: Double?, readiness: HealthAnswer, version: String,
-        process: ProcessFigures?
+        process: ProcessFigures?, obstacle: String? = nil
     ) {
         self.version = version
         isReady = readiness.isWell
         isDraining = status?.isDraining == true ? true : nil
         progressAgeSeconds = ageSeconds
+        self.obstacle = status == nil ? obstacle : nil
         session = status?.session
         sessionSeconds = status?.sessionSeconds
         residentBytes = process.map { Double($0.residentBytes) }
@@ -296,7 +300,9 @@ extension SiteView {
         if lacksRoom { return "there is no room on the disk" }
         if disk.stuckFiles > 0 { return "files cannot be written" }
         if disk.busySeconds > AlertLimits.diskBusySeconds { return "the disk does not answer" }
-        guard let progressAgeSeconds else { return "the collector is starting" }
+        guard let progressAgeSeconds else {
+            return "the collector is starting" + (obstacle.map { ": \(oneLine($0))" } ?? "")
+        }
         if progressAgeSeconds > AlertLimits.progressSeconds { return "the collector hangs" }
         return "the collector accepts no samples: see /readyz and its log"
     }

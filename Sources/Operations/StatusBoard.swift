@@ -59,7 +59,7 @@ package final class StatusBoard: Sendable {
         let moment = moment
         return SiteView(
             moment.status, ageSeconds: moment.ageSeconds, readiness: recording(moment),
-            version: version, process: .current())
+            version: version, process: .current(), obstacle: moment.obstacle)
     }
 
     private struct Moment {

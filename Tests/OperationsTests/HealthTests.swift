@@ -22,6 +22,22 @@ import Testing
         #expect(board.metrics.contains("tributary_ready 0\n"))
     }
 
+    @Test func `the reason why it does not listen yet is in the status`() throws {
+        let board = board
+        #expect(board.view.trouble == "the collector is starting")
+        board.waiting(for: "waiting for s3://recordings/stage")
+        #expect(board.readiness.text == "starting: waiting for s3://recordings/stage")
+        let view = try SiteView(decoding: board.view.encoded())
+        let line = "the collector is starting: waiting for s3://recordings/stage"
+        #expect(view.trouble == line)
+        #expect(
+            TopScreen(view, place: "x").lines().contains {
+                $0.text == "NOT RECORDING: \(line)" && $0.emphasis == .alarming
+            })
+        board.waiting(for: nil)
+        #expect(board.view.trouble == "the collector is starting")
+    }
+
     @Test func `without progress of the receiving thread it is neither alive nor ready`() {
         let board = board
         board.publish(.full)

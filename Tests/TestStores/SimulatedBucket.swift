@@ -83,17 +83,21 @@ package final class SimulatedBucket: ObjectBucket {
     /// Whether lists of parts have the digests, too (not with SeaweedFS).
     private let listsDigests: Bool
     private let beforePart: @Sendable (Int) -> Void
+    private let beforeList: @Sendable () -> Void
 
     /// - Parameters:
     ///   - returnsDigests: whether the digest of each part is returned, and required to complete an upload.
     ///   - beforePart: called with the number of each part that is sent, before its effect.
+    ///   - beforeList: called before each listing.
     package init(
         returnsDigests: Bool = true, listsDigests: Bool = true,
-        beforePart: @escaping @Sendable (Int) -> Void = { _ in }
+        beforePart: @escaping @Sendable (Int) -> Void = { _ in },
+        beforeList: @escaping @Sendable () -> Void = {}
     ) {
         self.returnsDigests = returnsDigests
         self.listsDigests = returnsDigests && listsDigests
         self.beforePart = beforePart
+        self.beforeList = beforeList
     }
 
     // MARK: Access for tests
@@ -171,7 +175,8 @@ package final class SimulatedBucket: ObjectBucket {
     package func list(
         prefix: String, after: String?, folders: Bool
     ) throws(ObjectStoreError) -> ObjectPage {
-        try request { state, _ throws(ObjectStoreError) in
+        beforeList()
+        return try request { state, _ throws(ObjectStoreError) in
             let keys = state.objects.keys.filter {
                 $0.hasPrefix(prefix) && $0 > after ?? ""
             }.sorted()

@@ -31,7 +31,13 @@ struct ArchivePreparation {
     private var settings: CollectorSettings { environment.settings }
     private var layout: ArchiveLayout { environment.layout }
 
-    init(_ environment: CollectorEnvironment) { self.environment = environment }
+    private let notice: LateNotice
+
+    /// - Parameter notice: when the log says that a store is slow.
+    init(_ environment: CollectorEnvironment, notice: LateNotice = LateNotice()) {
+        self.environment = environment
+        self.notice = notice
+    }
 
     /// Blocks until the archive is ready.
     /// - Returns: nil if the collector was stopped first.
@@ -94,13 +100,15 @@ struct ArchivePreparation {
             figures: UploadFigures())
         var said: String?
         var failures = 0
+        // A store that hangs gives no other reason for a minute.
+        environment.board.waiting(for: "waiting for \(store.bucket.name)")
         defer { environment.board.waiting(for: nil) }
         while !environment.stop.isMade {
             do throws(UploadError) {
                 var attempt = ArchiveTakeOver(
                     from: place, now: Instant.now().utc,
                     idleTimeoutNanoseconds: settings.changeable.idleTimeoutNanoseconds)
-                let outcome = try attempt.run()
+                let outcome = try run(&attempt, from: store, isFirst: failures == 0)
                 for problem in outcome.problems { environment.logger.warning("\(problem)") }
                 if outcome.sessions > 0 {
                     environment.logger.notice(
@@ -110,8 +118,11 @@ struct ArchivePreparation {
                 return true
             } catch {
                 let reason: String
+                var pause = min(failures + 1, Self.longestStorePauseSeconds)
                 switch error {
-                case .store(let error): reason = error.message
+                case .store(let error):
+                    reason = error.message
+                    pause = max(pause, Int((error.retryAfterNanoseconds ?? 0) / 1_000_000_000))
                 case .archive(let error):
                     throw .cannotRecord(archive: settings.archive, reason: "\(error)")
                 case .setAside(let text): reason = text
@@ -128,10 +139,24 @@ struct ArchivePreparation {
                 }
                 environment.board.waiting(for: "waiting for \(store.bucket.name): \(reason)")
                 // A stop ends the pause.
-                environment.stop.pause(seconds: min(failures, Self.longestStorePauseSeconds))
+                environment.stop.pause(seconds: pause)
             }
         }
         return false
+    }
+
+    /// - Parameter isFirst: whether the log has no line about the store yet.
+    private func run(
+        _ attempt: inout ArchiveTakeOver, from store: StoreSettings, isFirst: Bool
+    ) throws(UploadError) -> ArchiveTakeOver.Outcome {
+        guard isFirst else { return try attempt.run() }
+        let line =
+            "not recording yet: the archive is empty, and --release stored needs the contents of \(store.bucket.name), which are still being read"
+        return try notice.during(say: { [logger = environment.logger] in logger.notice("\(line)") })
+        {
+            () throws(UploadError) in
+            try attempt.run()
+        }
     }
 
     /// Completes the files and sessions of a collector that was killed.
