@@ -30,7 +30,7 @@ struct CaptureOptions: ParsableArguments {
         help: """
             Audio source: an ALSA device (default, hw:CARD=NAME,DEV=0, or first for the first one found), rtsp://HOST/PATH, \
             test, file:PATH or none. (default: the audio of the file or test pattern; that of a network camera, if it sends \
-            any in AAC, G.711, L16 or Opus; none for other cameras)
+            any in \(AudioCodec.list), \(ForeignSound.Codec.list("or")); none for other cameras)
             """)
     var audio: String?
 

@@ -46,7 +46,8 @@ package struct CameraTrackDescription: Hashable, Sendable {
     private static let videoClockRate: UInt32 = 90_000
 
     /// Supported audio codecs, for error messages.
-    private static let soundCodecs = "\(AudioCodec.list), G.711, L16 and Opus"
+    private static let soundCodecs =
+        "\(AudioCodec.list), \(ForeignSound.Codec.list("and"))"
     private static let pictureCodecs = VideoCodec.all.map(\.description).joined(separator: ", ")
 
     /// - Throws: the reason why this medium cannot be recorded, on one line.

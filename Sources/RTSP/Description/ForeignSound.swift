@@ -24,13 +24,10 @@ package struct ForeignSound: Hashable, Sendable {
     /// - Returns: nil for another encoding.
     /// - Throws: if the rate or the number of channels is not supported.
     init?(_ media: MediaDescription) throws(RTSPError) {
-        switch media.encoding {
-        case "PCMU": codec = .muLaw
-        case "PCMA": codec = .aLaw
-        case "L16": codec = .linear16
-        case "OPUS": codec = .opus
-        default: return nil
+        guard let named = Codec.allCases.first(where: { $0.row.encoding == media.encoding }) else {
+            return nil
         }
+        codec = named
         if codec == .opus {
             sampleRate = Self.opusRate
             // `rtpmap` always has 2 channels (RFC 7587 §7).
@@ -47,22 +44,38 @@ package struct ForeignSound: Hashable, Sendable {
     }
 
     /// Bytes per audio frame of all channels; nil if packets have a variable size.
-    package var frameBytes: Int? {
-        switch codec {
-        case .muLaw, .aLaw: channels
-        case .linear16: 2 * channels
-        case .opus: nil
-        }
-    }
+    package var frameBytes: Int? { codec.row.sampleBytes.map { $0 * channels } }
 }
 
 extension ForeignSound.Codec: CaseIterable, CustomStringConvertible {
-    package var description: String {
+    /// All that distinguishes the codecs: the encoding's name in SDP, upper case; the name in texts; libavcodec's name; bytes per
+    /// sample of a channel, nil if that varies.
+    fileprivate var row:
+        (encoding: String, family: String, variant: String?, libraryName: String, sampleBytes: Int?)
+    {
         switch self {
-        case .muLaw: "G.711 µ-law"
-        case .aLaw: "G.711 A-law"
-        case .linear16: "L16"
-        case .opus: "Opus"
+        case .muLaw: ("PCMU", "G.711", "µ-law", "pcm_mulaw", 1)
+        case .aLaw: ("PCMA", "G.711", "A-law", "pcm_alaw", 1)
+        case .linear16: ("L16", "L16", nil, "pcm_s16be", 2)
+        case .opus: ("OPUS", "Opus", nil, "opus", nil)
         }
+    }
+
+    package var description: String {
+        row.variant.map { "\(row.family) \($0)" } ?? row.family
+    }
+
+    /// libavcodec's name.
+    package var libraryName: String { row.libraryName }
+
+    /// For texts: `G.711, L16 and Opus`.
+    /// - Parameter word: before the last one.
+    package static func list(_ word: String) -> String {
+        var names: [String] = []
+        for codec in allCases where !names.contains(codec.row.family) {
+            names.append(codec.row.family)
+        }
+        let last = names.removeLast()
+        return "\(names.joined(separator: ", ")) \(word) \(last)"
     }
 }

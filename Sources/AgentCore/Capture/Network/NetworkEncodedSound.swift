@@ -47,17 +47,10 @@ final class NetworkEncodedSound: NetworkTrack {
     }
 
     private static func decoder(_ sound: ForeignSound) throws(EncodingError) -> AudioDecoder {
-        let codec =
-            switch sound.codec {
-            case .muLaw: "pcm_mulaw"
-            case .aLaw: "pcm_alaw"
-            case .linear16: "pcm_s16be"
-            case .opus: "opus"
-            }
         let block = sound.frameBytes ?? 0
         return try AudioDecoder(
             CodedTrack(
-                codec: codec, codecTag: 0, configuration: [],
+                codec: sound.codec.libraryName, codecTag: 0, configuration: [],
                 content: .sound(
                     CodedTrack.Audio(
                         sampleRate: Int(sound.sampleRate), channels: sound.channels,
