@@ -65,7 +65,8 @@ import Wire
         let budgets = SourceBudgets()
         // After the hostile agent, the session waits for sources that have not said goodbye.
         let busySeconds = seconds > 60 ? seconds - 55 : seconds
-        let lives = Int64(simulation.crashes + 1)
+        // Each collector begins with full budgets.
+        let lives = Int64(simulation.crashes + simulation.suspensions + 1)
         var excesses: [String] = []
         for session in try layout.sessionNames() {
             for source in try layout.sourceNames(session) where source.hasPrefix("evil") {
