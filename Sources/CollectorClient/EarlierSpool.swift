@@ -18,7 +18,7 @@ package struct EarlierSpool {
     package var saidGoodbye = false
     package var isTailCertain: Bool
 
-    /// The number of files, from the newest one on, that are read for the tracks' ends.
+    /// Maximum number of newest files that are read to find the tracks' ends.
     private static let mostFiles = 4
 
     /// Reads the oldest file's header and the newest files; nil when the spool's content cannot be determined.

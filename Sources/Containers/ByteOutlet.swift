@@ -133,7 +133,7 @@ final class ByteOutlet {
     /// Interval of cancellation checks while a pipe is full, milliseconds.
     private static let patienceMilliseconds: Int32 = 100
 
-    /// Waits until a pipe is writable; a file of its own always is. False: the work was cancelled.
+    /// Waits until a pipe is writable; a file that it created always is. Returns false if cancelled.
     private func waitUntilWritable() -> Bool {
         while cancellation?.isCancelled != true {
             guard !ownsDescriptor else { return true }

@@ -1,7 +1,7 @@
 import FFmpegSupport
 import Files
 
-/// A writable container. A new one is a line here, and its properties below.
+/// A writable container. A new one is a constant here and, if it is written into files, an element of `files`.
 package struct ContainerFormat: Hashable, Sendable, CustomStringConvertible {
     /// The name of libavformat's muxer.
     package let name: String

@@ -121,9 +121,9 @@ package struct TestPicture {
 
 /// Positions in a picture of one size.
 private struct Layout {
-    /// A letter and the space beside it, dots.
+    /// Width of a character cell with the space beside it, in font dots.
     static let cellWidth = BitmapFont.width + 1
-    /// A letter and the space below it, dots.
+    /// Height of a character cell with the space below, in font dots.
     private static let cellHeight = BitmapFont.height + 3
     private static let lines = 4
     /// The longest line: "2026-11-20 22:40:00.000".

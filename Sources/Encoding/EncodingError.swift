@@ -28,7 +28,7 @@ package enum EncodingError: Error, Hashable, CustomStringConvertible {
     /// Neither the container nor the first picture has parameter sets.
     case noParameterSets(codec: String)
 
-    /// The error with a time relative to `zero` on the clock: a position in a file.
+    /// The same error with its time relative to `zero`: a position in a file.
     package func earlier(byNanoseconds zero: Int64) -> EncodingError {
         switch self {
         case .encodingFailed(let name, let time, let reason):

@@ -79,7 +79,7 @@ struct MovieCheck {
                 }
             case .damage(let range, _)
             where last == "mfra" && range.upperBound == source.sizeBytes:
-                // The index of all fragments precedes it.
+                // `mfra` is the last box, and its index covers all fragments: nothing is lost after it.
                 break
             case .damage(let range, let type):
                 lost.append(range)

@@ -22,7 +22,7 @@ struct FeedAccess {
         case ready
     }
 
-    /// A status document's part that is read (`proto/json/schema.json`, "tributary top").
+    /// The members of a status document that are read (`proto/json/schema.json`, "tributary top").
     private struct StatusDocument: Decodable {
         struct Source: Decodable {
             var name: String

@@ -72,7 +72,7 @@ package final class Forwarder: Sendable {
         var end: ForwardError?
         /// Cancels the calls of the connection in use.
         var cancellation: Cancellation?
-        /// The start of the blocking call that is running, monotonic nanoseconds; in the future while the call is to wait.
+        /// Start of the running blocking call, monotonic nanoseconds. In the future during an intended wait.
         var busySince: Int64?
     }
 

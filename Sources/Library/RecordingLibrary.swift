@@ -57,8 +57,8 @@ package struct RecordingLibrary: Sendable {
             layout, name: directory, catalog: catalog, isReadOnly: true, complain: complain)
     }
 
-    /// An archive that may be in a bucket, or partly so. One in a bucket alone is read-only, and has no catalog.
-    /// - Parameter waiting: for a bucket that a directory's media moved to; nil: only commands that change wait.
+    /// An archive in a directory, a bucket, or both. One in a bucket alone is read-only, and has no catalog.
+    /// - Parameter waiting: whether reads wait for a directory's bucket; nil: only commands that may change the archive wait.
     /// - Throws: if the archive does not exist. A bucket is not queried yet.
     package init(
         _ archive: ArchiveReference, catalog: CatalogReference = .own, isReadOnly: Bool = false,

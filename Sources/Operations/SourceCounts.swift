@@ -21,7 +21,7 @@ package struct SourceCounts: Hashable, Sendable {
     /// Gaps of one cause.
     package struct Gaps: Hashable, Sendable {
         package var count: UInt64 = 0
-        /// The known number of them.
+        /// Missing samples, as far as their number is known.
         package var samples: UInt64 = 0
 
         package init(count: UInt64 = 0, samples: UInt64 = 0) {

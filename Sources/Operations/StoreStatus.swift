@@ -8,7 +8,7 @@ package struct StoreStatus: Hashable, Sendable {
     package var sentBytes: UInt64 = 0
     /// Local copies removed since the start.
     package var evictedSegments: UInt64 = 0
-    /// Failed requests and files since the start, by kind; includes every kind.
+    /// Failed requests and files since the start, by kind; kinds without a failure are 0.
     package var failures: [String: UInt64] = [:]
     /// Finished segments that wait for upload.
     package var waitingSegments: UInt64 = 0

@@ -24,7 +24,7 @@ final class ContainerOutput {
     private var described: [TrackFormat] = []
     private var present: [TrackFormat] = []
     private var parts = 0
-    /// Added to recorded times of a part that starts at zero, nanoseconds.
+    /// Added to the recorded times so that this part's file starts at zero, nanoseconds; nil: the caller's offset is added.
     private var originNanoseconds: Int64?
     /// Files that were made, in order.
     private(set) var files: [String] = []

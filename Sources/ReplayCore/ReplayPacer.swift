@@ -28,7 +28,7 @@ package struct ReplayPacer: Hashable, Sendable {
     private var state = State.running
 
     /// - Parameters:
-    ///   - media: the moment of the recording that is due at once, nanoseconds.
+    ///   - media: recorded time that is due at `now`, nanoseconds.
     ///   - now: the caller's clock, nanoseconds.
     package init(speed: ReplaySpeed, from media: Int64, now: Int64) {
         self.speed = speed

@@ -150,7 +150,7 @@ final class WireReplayLoop {
 
     private func checkAdmission(_ monitor: borrowing ConnectionMonitor) throws {
         while let event = try monitor.nextEvent() {
-            // Broken off: the collector may only be starting.
+            // The handshake was interrupted: the collector may still be starting.
             guard case .handshakeFailed(_, let failure) = event else { continue }
             if case .brokenOff = failure { continue }
             throw ReplayError(

@@ -174,7 +174,7 @@ package enum Program {
         return message.hasSuffix(".") || message.hasSuffix("?") ? message : "\(message)."
     }
 
-    /// An unknown command, with a suggestion; nil without one.
+    /// The error for an unknown command, with a suggestion; nil if the arguments have none.
     static func unknownCommand(
         in command: any ParsableCommand.Type, _ arguments: ArraySlice<String>
     ) -> String? {

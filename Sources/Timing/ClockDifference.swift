@@ -15,7 +15,7 @@ package struct ClockDifference: Sendable {
     /// The first clock at the first and the last exchange.
     package private(set) var extent: ClosedRange<Int64>
 
-    /// Rounds of ``backEstimate(at:)``: each makes the remaining distance two thousand times smaller (``ClockLimits/skewPPB``).
+    /// Rounds of ``backEstimate(at:)``: each divides the remaining distance by two thousand (``ClockLimits/skewPPB``).
     private static let rounds = 5
 
     /// Nil: no exchange is accepted.

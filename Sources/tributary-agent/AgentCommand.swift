@@ -28,7 +28,8 @@ struct AgentCommand: ParsableCommand {
 
             Samples are kept in the spool until the collector has them on disk. They are sent again after a lost \
             connection, a crash or a power failure. While the collector keeps up, a power failure on this box can lose the \
-            samples that the collector does not have on disk yet; otherwise it can lose the last second.
+            samples that the collector does not have on disk yet; otherwise the last second, or up to seven seconds if \
+            the collector was just lost.
 
             A configuration file may list several sources under 'cameras', each with its own 'source', 'video' and other \
             options. One agent records all of them; one that fails is started again and does not affect the others. SIGHUP \

@@ -110,7 +110,7 @@ extension SignedLink {
         case invalid
     }
 
-    /// Whether a query claims to be a link's.
+    /// Whether a query has a link's signature. It is not verified.
     package static func isLink(_ query: String) -> Bool {
         guard query.utf8.count <= maximumSignedBytes else { return false }
         return query.split(separator: "&").contains { $0.hasPrefix("\(signatureItem)=") }

@@ -8,7 +8,7 @@ import Glibc
 /// can put a simulated disk with torn writes, lost writes, errors and no space under the real files of a real archive,
 /// and run the recording code.
 package protocol Disk: Sendable {
-    /// open(2) of a regular file, and of nothing else; files that are only read need not be opened this way.
+    /// open(2); fails unless the file is regular. Not needed for files that are only read.
     func open(_ path: String, flags: Int32, mode: UInt32) -> Int32
     /// close(2).
     func close(_ descriptor: Int32)

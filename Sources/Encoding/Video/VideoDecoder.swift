@@ -75,7 +75,7 @@ package struct VideoDecoder: ~Copyable {
         let planes = zip(bases, strides).compactMap { base, stride in
             base.map { RawFrame.Plane(baseAddress: $0, bytesPerRow: Int(stride)) }
         }
-        // The library's guess is the decoding time where presentation times do not increase.
+        // If presentation times do not increase, `best_effort_timestamp` is the decoding time: `pts` is preferred.
         let time =
             hasOwnTime && frame.pts != CFFmpeg_NOPTS_VALUE
             ? frame.pts : frame.best_effort_timestamp

@@ -46,7 +46,7 @@ package struct RemuxJob {
         var remuxer = try Remuxer(
             input, to: output.temporaryPath, named: output.path, format: format,
             muxerOptions: options, cancellation: control.cancellation)
-        // The remuxer has rejected unsupported files.
+        // Refuses files whose edit lists or samples cannot all be kept; unsupported files were refused above.
         _ = try EditLists(of: input)
         var failure: ContainerError?
         do throws(ContainerError) {

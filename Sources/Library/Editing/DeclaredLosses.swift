@@ -53,9 +53,8 @@ extension RecordingLibrary {
         return changed
     }
 
-    /// Records of a source that a collector has acknowledged, and that none of several archives has.
-    /// - Returns: not located on the timeline; nil: some were not found, and an archive or a part of one that may have them could
-    ///   not be read.
+    /// Acknowledged records of a source that none of the archives has.
+    /// - Returns: the records, without times; nil if an archive, or a part of one, that may have them could not be read.
     func unfound(of source: SourceKey) throws(ArchiveError) -> [HeldRecords]? {
         guard let merged else { return [] }
         guard let unfound = try merged.unfound(of: source) else { return nil }

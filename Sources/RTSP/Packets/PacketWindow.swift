@@ -86,7 +86,7 @@ package struct PacketWindow: Sendable {
     /// Packets whose wait for a missing one is over.
     package mutating func next(now: Int64) -> [Ordered] { release(now: now) }
 
-    /// Ends the stream: all queued packets.
+    /// Ends the stream, and returns all queued packets.
     package mutating func flush() -> [Ordered] {
         var rest: [Ordered] = []
         while !held.isEmpty { rest.append(takeFirst()) }

@@ -308,7 +308,7 @@ package struct UnitTimes: Sendable {
 
     /// The usual distance of two pictures. Where pictures are missing, it is a multiple.
     private static func usual(_ steps: [Int64]) -> Int64? {
-        // Smaller steps are those of units from before the earliest time.
+        // Smaller steps are of units that were moved to just after the earliest time.
         let sorted = steps.filter { $0 >= Self.leastDuration }.sorted()
         guard !sorted.isEmpty else { return nil }
         let small = sorted[sorted.count / 4]

@@ -27,8 +27,8 @@ final class LinkStore: Sendable {
         /// Nil: it cannot be read.
         var ended: Set<String>?
         var mark: SmallFile.Mark?
-        /// Monotonic.
-        var nextLook = Int64.min
+        /// Next check of the file, monotonic.
+        var nextCheckNanoseconds = Int64.min
     }
 
     private static let version = 1
@@ -97,8 +97,8 @@ final class LinkStore: Sendable {
         guard let path else { return }
         let time = now.monotonicNanoseconds
         let (isDue, mark) = state.withLock { state -> (Bool, SmallFile.Mark?) in
-            guard time >= state.nextLook else { return (false, nil) }
-            state.nextLook = time + Self.lookNanoseconds
+            guard time >= state.nextCheckNanoseconds else { return (false, nil) }
+            state.nextCheckNanoseconds = time + Self.lookNanoseconds
             return (true, state.mark)
         }
         if isDue { look(path, mark) }
@@ -157,7 +157,7 @@ final class LinkStore: Sendable {
         }
         if let problem { throw problem }
         // Applies at once in this process.
-        state.withLock { $0.nextLook = .min }
+        state.withLock { $0.nextCheckNanoseconds = .min }
     }
 
     private static func read(_ path: String) throws(AccessError) -> [MadeLink] {

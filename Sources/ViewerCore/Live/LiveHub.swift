@@ -8,10 +8,10 @@ import Wire
 /// A source is subscribed to while it has viewers, and for some minutes after. Its last group of pictures is cached during that time,
 /// so that a new viewer sees a picture at once.
 ///
-/// Each feed's messages of a source are a stream of their own. Viewers get one of them: the *held* one, which stays held while it is
-/// received. If it is silent for ``patienceNanoseconds``, the source has moved: viewers continue with the cached group of another feed that
-/// is heard. So a feed that sends a source that belongs to another one changes nothing while that one is heard, and a feed that sends
-/// too much loses its own cache.
+/// Each feed's messages of a source are a stream of their own. Viewers get one of them: the *active* one, which stays active
+/// until it is silent for ``patienceNanoseconds``. Then the source has moved: viewers continue with the cached group of another
+/// feed that is not silent. So a feed that sends a source that belongs to another one changes nothing while the active stream
+/// continues, and a feed that sends too much loses its own cache.
 final class LiveHub: Sendable {
     /// Each has a connection and a queue.
     static let maximumWatchers = 500
@@ -19,7 +19,7 @@ final class LiveHub: Sendable {
     static let maximumWatchersOfAccount = 100
     /// Maximum size of the group of pictures that is cached for new viewers.
     private static let groupBytes = 16 << 20
-    /// Maximum bytes of all kept groups: two seconds of 500 sources of 4 Mbit/s. Each feed has an equal share.
+    /// Maximum bytes of all cached groups: two seconds of 500 sources of 4 Mbit/s. Each feed has an equal share.
     static let groupsBytes = 512 << 20
     /// Sources of one feed: more than a collector admits. Others are left out.
     static let maximumSourcesOfFeed = 2_048
@@ -33,8 +33,8 @@ final class LiveHub: Sendable {
     private static let maximumRequests = 500
     /// A source without messages for this long is disconnected.
     private static let silenceNanoseconds: Int64 = 3_000_000_000
-    /// A held stream without messages for this long, and for twice its usual interval, gives way to another feed's. Batches of watched
-    /// sources have 0.1 s.
+    /// An active stream without messages for this long, and for twice its usual interval, is replaced by another feed's.
+    /// Batches of watched sources have 0.1 s.
     static let patienceNanoseconds: Int64 = 1_000_000_000
     /// Maximum lag of media for which a source returns to its previous feed.
     fileprivate static let timelyNanoseconds: Int64 = 3_000_000_000
@@ -46,7 +46,8 @@ final class LiveHub: Sendable {
         var format: LiveFormat
         var begin: LiveFrame
         var number: UInt64
-        /// From the last keyframe on, of a stream that is not held from an earlier one on; empty while a part of the group is missing.
+        /// From the last keyframe on, of an inactive stream from an earlier one on; empty while a part of the group
+        /// is missing.
         var group: [LiveFrame] = []
         var groupBytes = 0
         /// Keyframes in the group: their indices, and their arrival, monotonic nanoseconds.
@@ -79,7 +80,8 @@ final class LiveHub: Sendable {
             keyframes = []
         }
 
-        /// Prepares for a keyframe. A stream that is not held keeps the groups of the time in which the held one's silence is noticed.
+        /// Prepares for a keyframe. An inactive stream caches the groups of the time in which the active one's silence is
+        /// noticed.
         mutating func beginGroup(isHeld: Bool, now: Int64) {
             groupNanoseconds = now
             guard !isHeld else {
@@ -100,7 +102,7 @@ final class LiveHub: Sendable {
 
     /// A source, in all feeds that have it.
     private struct Source {
-        /// The feed whose stream viewers get.
+        /// The feed of the active stream.
         var held: String
         /// The feed that was replaced because it was silent. Until this time (monotonic, nanoseconds), it is preferred again as soon
         /// as it sends: an agent that has left a collector sends it nothing new.
@@ -208,7 +210,7 @@ final class LiveHub: Sendable {
     /// Bytes of the cached groups of pictures.
     var keptBytes: Int { state.withLock { $0.groupsBytes.values.reduce(0, +) } }
 
-    /// The feed whose pictures of a source are distributed; nil: none is heard.
+    /// The feed of a source's active stream; nil: no feed sends the source.
     func feed(of source: String) -> String? { state.withLock { $0.sources[source]?.held } }
 
     func onChange(_ body: @escaping @Sendable () -> Void) {
@@ -404,7 +406,7 @@ final class LiveHub: Sendable {
         return frame
     }
 
-    /// Sends frames of the held stream; another one is kept, and replaces a held one that is silent.
+    /// Sends frames of the active stream. Another stream replaces an active one that is silent.
     private static func distribute(
         _ frames: [LiveFrame], of name: String, from feed: String, in state: inout State, now: Int64
     ) {

@@ -20,7 +20,7 @@ enum StreamURL {
             "a password in the URL can be read by every user of this machine: put the URL into a file and use --url-file"
     }
 
-    /// A destination in messages: without what may be secret in a URL.
+    /// A destination's name for messages, without secret parts of its URL.
     static func name(_ destination: String) -> String {
         destination.contains("://") ? ContainerDestination.url(destination).name : destination
     }

@@ -3,7 +3,7 @@ import Library
 import Recordings
 import Terminal
 
-/// Finds media of a session that a command cannot read: the archive has its proofs alone.
+/// Finds media of a session that a command cannot read, because the archive has only its proofs.
 struct AbsentMediaCheck {
     private let finder: SessionFinder
     private let session: RecordedSession
