@@ -128,7 +128,7 @@ import Testing
         for count in bytes.indices {
             #expect(SourceCheckpoint(parsing: Array(bytes.prefix(count))) == nil)
         }
-        // An earlier, longer one is behind it.
+        // The rest of an earlier, longer checkpoint follows.
         #expect(SourceCheckpoint(parsing: bytes + [1, 2, 3])?.isEmpty == false)
         // The same numbers and sizes, other media.
         try write(20, try self.site(seed: 9), to: site.checkpoint)

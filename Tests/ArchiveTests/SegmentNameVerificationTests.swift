@@ -85,7 +85,7 @@ import Testing
             try damage().map(\.text).first?.hasPrefix("'zero' is") == true)
     }
 
-    @Test func `a zero that recovery read from the session's name has milliseconds`() throws {
+    @Test func `a zero that recovery read from the session's name has whole milliseconds`() throws {
         try describe {
             $0.zeroUTCNanoseconds -= 999_999
             $0.zero = $0.zeroTime.description

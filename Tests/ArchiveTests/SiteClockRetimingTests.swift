@@ -96,7 +96,7 @@ struct SiteClockRetimingTests {
     }
 
     @Test(arguments: seeds, [true, false])
-    func `boots are tied by a collector whose clock ran on`(
+    func `boots are related by a collector whose clock kept running`(
         seed: UInt64, withArchive: Bool
     ) throws {
         // The agent has exchanges with the first boot long before the second one only: its own tie is poor.

@@ -110,7 +110,7 @@ private struct Left {
         #expect(harness.ended == [left.manifest.session] && harness.reasons == [.complete])
     }
 
-    @Test func `SIGTERM has everything written, and ends neither file nor session`() {
+    @Test func `SIGTERM writes everything, and ends neither file nor session`() {
         var harness = SessionHarness()
         var camera = SteadyCamera("camera")
         harness.open(camera, at: second)

@@ -177,7 +177,7 @@ import Testing
         away.note(facts())
         usleep(30_000)
         #expect(place.reports.isEmpty)
-        // From the second attempt on.
+        // Reported from the second attempt on.
         #expect(wait { away.takeAnswers().outage != nil })
         #expect(away.takeAnswers().outage?.isForServer == true)
         place.fail(nil)

@@ -78,7 +78,7 @@ import Testing
         card.lose(lost)
         var events: [AudioClock.Event] = []
         for _ in 0..<500 {
-            // The driver does not count them.
+            // The driver's position does not include the lost frames.
             var period = card.capture(Self.period)
             period.readingFrames -= lost
             let event = clock.observe(period.reading)

@@ -126,7 +126,7 @@ import Testing
         #expect(planes[1].baseAddress - planes[2].baseAddress == 16)
     }
 
-    @Test func `names of controls are as v4l2-ctl has them`() {
+    @Test func `controls have v4l2-ctl's names`() {
         #expect(CameraControl.name(from: "Exposure Time, Absolute") == "exposure_time_absolute")
         #expect(CameraControl.name(from: "Pan (Absolute)") == "pan_absolute")
     }

@@ -210,7 +210,7 @@ import Testing
         let third = EpochID(high: 3, low: 3).description
         let lines = Self.lines(from: 0, to: 60 * Self.second)
         var asked = try #require(lines.west.last)
-        // The same distances once more, from another clock.
+        // The same exchanges, with a third clock.
         asked.peerEpoch = Self.westClock
         asked.epoch = third
         asked.collectorZeroNanoseconds = Self.westZero + 600_000_000_000

@@ -65,7 +65,8 @@ import Testing
         }
     }
 
-    @Test func `tracks with one channel and one payload type end the session with a remedy`() throws
+    @Test func `tracks sharing channel and payload type end the session; the error has a remedy`()
+        throws
     {
         let camera = try opened(
             ["0-1", "0-1"],

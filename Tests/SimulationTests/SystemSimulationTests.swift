@@ -99,8 +99,8 @@ private let seeds = SimulationRun.seeds(usually: 28)
         #expect(refusals > 8, "the catalog has become harmless")
     }
 
-    /// Regressions found among ten thousand seeds: contents and losses of a file that failed after its session's end;
-    /// names given twice; late sound with backward stamps. Among sixty thousand: successive sessions whose files fail.
+    /// Seeds of earlier failures: contents and losses of a file that failed after its session's end; names given twice;
+    /// late sound with backward stamps; successive sessions whose files fail.
     @Test(
         arguments: [
             111, 807, 1455, 1527, 2447, 3661, 5262, 5965, 7237, 9541, 9997, 17461, 28093, 37981,

@@ -136,7 +136,7 @@ struct TrackClockTests {
         #expect(placed.map(\.dtsTicks) == [0, 49_024])
     }
 
-    // MARK: Odd samples, each by its rule
+    // MARK: Invalid timestamps and durations
 
     @Test func `a stamp that repeats is pushed by one tick`() {
         var clock = pictures()

@@ -101,10 +101,10 @@ final class AudioRecord {
                 .rounded())
     }
 
-    /// How far sound lies from where it was captured, at most, in that range of samples; nanoseconds.
+    /// Largest distance of sound from its capture time in a range of samples, nanoseconds.
     func worstSkew(in range: Range<Int>) -> Double {
         var worst = 0.0
-        // A whole period at a time: the phase of its tone against the phase that the time has.
+        // Compares the phase of each period with that of its time.
         let length = 480
         for start in stride(from: range.lowerBound, to: range.upperBound - length, by: length) {
             var (sine, cosine) = (0.0, 0.0)

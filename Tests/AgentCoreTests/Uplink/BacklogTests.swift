@@ -119,7 +119,7 @@ struct `A backlog on a disk` {
         #expect(simulation.arrived.count == simulation.made.count, "seed \(seed)")
         #expect(simulation.gaps.allSatisfy { $0.cause == .restart }, "seed \(seed)")
         #expect(simulation.destroyedCollectors > 0)
-        // Boxes that lose their power leave spools behind, which are set aside while they wait.
+        // Each power cut leaves a spool. It is set aside when its records are persisted, until they are released.
         let cut = try run(seed, [.lag, .destroyed, .powerCuts])
         let lost = cut.made.count - cut.arrived.count
         #expect(lost <= (cut.lives - 1) * 1_000, "seed \(seed): \(lost)")

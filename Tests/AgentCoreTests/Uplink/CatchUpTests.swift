@@ -34,7 +34,7 @@ import Wire
         var catchUp = CatchUp()
         catchUp.lost(now: 0)
         catchUp.resumed(newest: goal(100), keptBytes: 1_000_000, now: 60 * Self.second)
-        // Sending took so long that as much has piled up meanwhile.
+        // Meanwhile half as much was captured.
         let first = catchUp.look(newest: goal(150), keptBytes: 500_000, now: 90 * Self.second) {
             $0.number <= 100
         }

@@ -231,7 +231,7 @@ private struct DisklessAgent {
             Issue.record("\(agent.sent.count) messages")
             return
         }
-        // One of the numbers is the loss's own.
+        // One sequence number is that of the loss, which counts three samples.
         #expect(gap.samples == gap.sequences.upperBound - 1 + 3)
         #expect(agent.delivery.lostSamples == gap.samples)
     }

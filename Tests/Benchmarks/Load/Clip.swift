@@ -44,7 +44,7 @@ struct Clip {
                 ? try pictures.copy(packet).sample : try sound.copy(packet)
             // Priming applies once, but a clip is repeated.
             guard let sample = copied, !sample.flags.contains(.priming) else { continue }
-            if let first = gathered.first, Self.parts(first, sample) {
+            if let first = gathered.first, Self.beginsBatch(first, sample) {
                 batches.append(Batch(gathered))
                 gathered.removeAll(keepingCapacity: true)
             }
@@ -57,8 +57,8 @@ struct Clip {
         lengthNanoseconds = end
     }
 
-    /// Whether a sample belongs to the batch after the one that `first` began.
-    private static func parts(_ first: EncodedSample, _ sample: EncodedSample) -> Bool {
+    /// Whether a sample begins another batch than the one that `first` began.
+    private static func beginsBatch(_ first: EncodedSample, _ sample: EncodedSample) -> Bool {
         sample.dtsNanoseconds >= first.dtsNanoseconds + batchNanoseconds
             || sample.track == .video && sample.flags.contains(.keyframe)
     }

@@ -52,8 +52,7 @@ struct GroupSimulation {
         var catalog: SimulatedCatalog?
         var reportsAt: Int64 = 0
         var acknowledged: [String: [SpoolID: SequenceSet]] = [:]
-        /// The latest first record of an offer of each source and spool since the collector's start: it need not have
-        /// what is before.
+        /// Highest first record offered per source and spool since the collector's start. Earlier ones need not be here.
         var offered: [String: [SpoolID: UInt64]] = [:]
 
         var endpoint: String { "tcp://\(name):5550" }
