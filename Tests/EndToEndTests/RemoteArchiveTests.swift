@@ -432,6 +432,11 @@ extension EndToEnd {
             #expect(both.map(\.text).sorted() == ["goal", "whistle"])
             #expect(both.contains { $0.atSeconds == 1.5 })
             #expect(try await here() == both)
+            let tagged = try await read(["note", "latest", "--tag", "stage"], site.token)
+            #expect(tagged.status == 0 && tagged.output.contains("stage"), "\(tagged.complaints)")
+            let noted = try await site.read(
+                ["note", "latest"], ["--archive", site.path("archive-west")])
+            #expect(noted.output.contains("stage"), "\(noted.output)\(noted.complaints)")
             let left = try await marked("--remove", now[0].id)
             #expect(left == both.filter { $0.id != now[0].id })
             #expect(try await here() == left)
@@ -489,6 +494,13 @@ extension EndToEnd {
             let removed = try await site.read(
                 ["mark", "latest", "--json", "--remove", marks[0].id], options)
             #expect(try Self.marks(removed) == [])
+            // Labels, too: the other archive's collector has ended, and refuses them.
+            let named = try await site.read(["note", "latest", "--name", "Gala"], options)
+            #expect(
+                named.status == 1 && named.complaints.contains("--group-commands"),
+                "\(named.complaints)")
+            let note = try await site.read(["note", "latest"], options)
+            #expect(note.status == 0 && note.output.contains("Gala"), "\(note.complaints)")
         }
 
         /// A running viewer accepts the next token as soon as it is in the file.

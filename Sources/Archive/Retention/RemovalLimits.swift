@@ -28,6 +28,21 @@ package struct RemovalLimits: Hashable, Sendable {
     /// Whether a limit depends on the wall clock.
     package var usesClock: Bool { maximumAgeNanoseconds != nil }
 
+    /// The limits of the archive and those of its local copies.
+    ///
+    /// With an object store, limits of the disk alone concern the local copies: a full disk is no reason to remove stored
+    /// segments from the store, too.
+    /// - Parameter local: further limits of local copies; nil: there is no store.
+    package func divided(withStore local: RemovalLimits?) -> (
+        archive: RemovalLimits, copies: RemovalLimits
+    ) {
+        guard var local else { return (self, RemovalLimits()) }
+        var archive = self
+        local.minimumFreeBytes = minimumFreeBytes
+        archive.minimumFreeBytes = nil
+        return (archive, local)
+    }
+
     /// The segments to be removed from the archive now, oldest first.
     ///
     /// - Parameters:

@@ -77,7 +77,7 @@ final class Retention: Sendable {
     }
 
     private func look() {
-        var limits = limits()
+        let (limits, localLimits) = limits().divided(withStore: store?.limits())
         do throws(ArchiveError) {
             try SessionRemoval.complete(in: layout)
         } catch {
@@ -88,12 +88,6 @@ final class Retention: Sendable {
             let space = try FileSystem.freeBytes(layout.sessions)
             meter.note(space)
             let now = Instant.now().utc
-            var localLimits = store?.limits() ?? RemovalLimits()
-            if store != nil {
-                // A full disk is no reason to remove stored segments from the store, too.
-                localLimits.minimumFreeBytes = limits.minimumFreeBytes
-                limits.minimumFreeBytes = nil
-            }
             let usesClock = limits.usesClock || localLimits.usesClock
             let (trusted, dated) = dated(survey.segments, at: now, tells: usesClock)
             // Without a store, segments that only a store has are left unchanged.
