@@ -712,8 +712,8 @@ extension Delivery {
         if let former {
             log.note(
                 .notice,
-                "the source is sent to \(choice.present) from now on (term \(note.term + 1)); \(former) "
-                    + "has acknowledged \(heldText(by: former))")
+                "the source is sent to \(choice.present) from now on (term \(note.term + 1))"
+                    + heldText(by: former))
         }
         note.term += 1
         note.endpoint = choice.present
@@ -732,8 +732,9 @@ extension Delivery {
     }
 
     private func heldText(by collector: String) -> String {
-        let records = held[collector] ?? 0
-        return "\(records) records that are not on this box any more"
+        guard let records = held[collector], records > 0 else { return "" }
+        return
+            "; \(collector) has acknowledged \(records) records that are not on this box any more"
     }
 
     /// A collector has seen a higher term of the spool, which was restored or copied. The next Welcome tells which records the
