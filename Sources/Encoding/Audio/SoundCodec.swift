@@ -1,5 +1,5 @@
 import CFFmpeg
-package import Media
+import Media
 
 /// Codecs for encoded audio.
 package enum SoundCodec: String, CaseIterable, Hashable, Sendable, CustomStringConvertible {
