@@ -13,7 +13,7 @@ enum SQLiteCatalogSchema {
         var type: String
         var name: String
         var table: String
-        /// The statement that creates it, byte by byte.
+        /// Its `CREATE` statement, exactly as stored in `sqlite_schema`.
         var statement: String
 
         init(_ type: String, _ name: String, on table: String? = nil, _ statement: String) {

@@ -109,7 +109,7 @@ package struct Lease: Hashable, Sendable {
             grant = nil
             otherName = holder
             otherEndsNanoseconds = now + Self.termNanoseconds
-            // A row not written by a collector may last for centuries.
+            // The end of a row that no collector wrote may be centuries ahead.
             let wait = min(max(remaining, Self.retryNanoseconds), Self.renewalNanoseconds)
             dueNanoseconds = min(dueNanoseconds, now + wait)
         }

@@ -20,7 +20,7 @@ package struct SiteReport: Hashable, Sendable, Codable {
     package var release: String
     /// The session being recorded; nil: none.
     package var session: String?
-    /// The site's session that it records, or that its own one is attached to; nil: none.
+    /// The site's session that this collector records, or to which its own session is attached; nil: none.
     package var recording: SiteSessionRows.Recorded?
     /// Why nothing is recorded, in a few words; nil: none.
     package var trouble: String?
