@@ -5,6 +5,8 @@ package import Terminal
 package protocol CatalogBackend: CatalogLocation {
     /// Its arguments of `--catalog`, for the help of that option.
     static var arguments: String { get }
+    /// Form of a server's address in `--catalog`, for help and errors; nil: the backend has no server.
+    static var serverForm: String? { get }
 
     /// The backend's catalog of an argument of `--catalog`.
     /// - Parameters:

@@ -11,8 +11,15 @@ package struct CatalogOptions: ParsableArguments {
 
     package init() {}
 
-    /// Whether a database server was chosen.
-    package var isServer: Bool { catalog != SQLiteCatalogLocation.argument }
+    /// Whether a database server was chosen; false for an invalid argument.
+    package var isServer: Bool {
+        do throws(UsageError) {
+            return try forReading("").server != nil
+        } catch {
+            // `validate` reports it.
+            return false
+        }
+    }
 
     package func validate() throws {
         do throws(UsageError) {

@@ -7,6 +7,10 @@ package struct CatalogReference: Sendable {
         SQLiteCatalogLocation.self, PostgreSQLCatalogLocation.self,
     ]
 
+    /// Form of the address of a database server, for help and errors: `postgresql://…`.
+    package static let serverForm = backends.compactMap { $0.serverForm }
+        .joined(separator: " or ")
+
     /// Every archive's catalog in its own directory: the default.
     package static let own = CatalogReference(server: nil) { SQLiteCatalogLocation($0) }
 

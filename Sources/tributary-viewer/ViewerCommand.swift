@@ -43,7 +43,7 @@ struct ViewerCommand: RepeatingCommand {
         help: ArgumentHelp(
             """
             Directory of the recordings, or an object store: \(StoreOptions.form). Repeatable: several archives are shown as one, \
-            with each record once. (default: with --catalog postgresql://… the archives of the site that can be read from here, \
+            with each record once. (default: with --catalog \(CatalogReference.serverForm) the archives of the site that can be read from here, \
             without it ./recordings)
             """, valueName: "dir"))
     var archive: [String] = []

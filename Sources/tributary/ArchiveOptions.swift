@@ -41,7 +41,7 @@ struct ChangedArchiveOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
             """
-            Directory of the recordings. (default: with --catalog postgresql://… all archives of the site that are on this machine, \
+            Directory of the recordings. (default: with --catalog \(CatalogReference.serverForm) all archives of the site that are on this machine, \
             or can be reached with --site-token-file; otherwise ./recordings)
             """, valueName: "dir"))
     var archive: [String] = []
@@ -169,7 +169,7 @@ struct ArchiveOptions: ParsableArguments {
         help: ArgumentHelp(
             """
             Directory of the recordings, or an object store: \(StoreOptions.form). Repeatable: several archives are read as one, \
-            with each record once. (default: with --catalog postgresql://… all archives of the site that can be read from here, \
+            with each record once. (default: with --catalog \(CatalogReference.serverForm) all archives of the site that can be read from here, \
             otherwise ./recordings)
             """, valueName: "dir"))
     var archive: [String] = []

@@ -12,6 +12,7 @@ package struct PostgreSQLCatalogLocation: CatalogBackend {
         postgresql://USER@HOST[,HOST]/DATABASE, which several archives can share. The password comes from the file that \
         PGPASSFILE or ?passfile=FILE names
         """
+    package static let serverForm: String? = "postgresql://…"
 
     private let database: PostgreSQLDatabase
     private let layout: ArchiveLayout

@@ -5,6 +5,7 @@ package import Terminal
 package struct SQLiteCatalogLocation: CatalogBackend {
     static let argument = "sqlite"
     package static var arguments: String { "'\(argument)' (tributary.sqlite in the archive)" }
+    package static var serverForm: String? { nil }
 
     private let layout: ArchiveLayout
 

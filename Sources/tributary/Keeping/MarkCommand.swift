@@ -1,5 +1,6 @@
 import Archive
 import ArgumentParser
+import Catalog
 import JSON
 import Library
 import Media
@@ -20,7 +21,7 @@ struct MarkCommand: RepeatingCommand {
 
             --archive is repeatable to list the marks of several archives, and given once to set or remove one.
 
-            With --catalog postgresql://… and without --archive, the mark is set in every archive of the site that has the session: \
+            With --catalog \(CatalogReference.serverForm) and without --archive, the mark is set in every archive of the site that has the session: \
             in directories of this machine, and with --site-token-file by the collectors behind their viewers (--group-commands).
             """)
 

@@ -16,7 +16,7 @@ struct NoteCommand: ErasingCommand, RepeatingCommand {
         abstract: "Sets the name, tags and note of a session; without options, shows them.",
         discussion: """
             --archive is repeatable to show the labels of several archives: the name and the note of the first one by name that has \
-            any, and the tags of all. Given once to change them. With --catalog postgresql://… and no --archive, the labels are changed \
+            any, and the tags of all. Given once to change them. With --catalog \(CatalogReference.serverForm) and no --archive, the labels are changed \
             in all archives of the site that have the session.
             """)
 

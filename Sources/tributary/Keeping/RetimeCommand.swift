@@ -24,7 +24,7 @@ struct RetimeCommand: RepeatingCommand {
             timestamps agree with the arrivals.
 
             On a site of several collectors, the first --archive is retimed, and further ones are only read: exchanges of its sources \
-            with other collectors count as far as these have measured each other's clocks. With --catalog postgresql://… and one \
+            with other collectors count as far as these have measured each other's clocks. With --catalog \(CatalogReference.serverForm) and one \
             --archive, those of the site's archives that are directories of this machine are read. Retime each archive by itself.
             """)
 

@@ -51,7 +51,10 @@ struct TopCommand: ParsableCommand {
             valueName: "[host:]port"))
     var http: HTTPAddress?
 
-    @Flag(help: "Show all collectors that share the catalog in --catalog postgresql://….")
+    @Flag(
+        help:
+            "Show all collectors that share the catalog in --catalog \(CatalogReference.serverForm)."
+    )
     var site = false
 
     @OptionGroup var catalog: CatalogOptions
@@ -77,7 +80,8 @@ struct TopCommand: ParsableCommand {
         // A catalog without --site, and --http with --site, are not errors: they may come from the environment.
         guard try !site || catalog.forReading("tributary").server != nil else {
             throw ValidationError(
-                "--site needs the catalog that the collectors share: add --catalog postgresql://…")
+                "--site needs the catalog that the collectors share: add --catalog \(CatalogReference.serverForm)"
+            )
         }
     }
 

@@ -43,7 +43,8 @@ struct IndexCommand: ParsableCommand {
         }
         guard try !prepare || catalog.forReading("tributary").server != nil else {
             throw ValidationError(
-                "--prepare is for a catalog on a server: add --catalog postgresql://…")
+                "--prepare is for a catalog on a server: add --catalog \(CatalogReference.serverForm)"
+            )
         }
     }
 
