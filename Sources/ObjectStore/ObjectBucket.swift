@@ -26,7 +26,7 @@ package protocol ReadableBucket: Sendable {
 package protocol ObjectBucket: ReadableBucket {
     /// A presigned URL: anyone who has it can read the object without credentials until it expires. Makes no request.
     /// - Parameters:
-    ///   - validSeconds: 1 to 604,800.
+    ///   - validSeconds: 1 to ``StoreAddress/maximumValiditySeconds``.
     ///   - contentType: the content type in the store's response.
     func presignedAddress(
         of key: String, validSeconds: Int, contentType: String

@@ -185,10 +185,11 @@ struct ViewerCommand: RepeatingCommand {
             throw ValidationError("\(error)")
         }
         if let storeRedirect,
-            !Self.redirectSeconds.contains(storeRedirect.nanoseconds / 1_000_000_000)
+            !StoreOptions.redirectSeconds.contains(storeRedirect.nanoseconds / 1_000_000_000)
         {
             throw ValidationError(
-                "--store-redirect must be from 1s to 7d, as long as a store accepts an address")
+                "--store-redirect must be from 1s to \(StoreOptions.redirectSeconds.upperBound / 86_400)d, as long as a store accepts an address"
+            )
         }
         let isLocal = Endpoint.isLocal("tcp://\(listen)")
         if !isLocal, users == nil {
@@ -233,9 +234,6 @@ struct ViewerCommand: RepeatingCommand {
     /// Requested limit of descriptors: each client and each recorded file has one.
     private static let descriptors = 65_536
     private static let leastDescriptors = 64
-
-    /// Maximum validity of a store's address (Amazon S3 User Guide, "Sharing objects with presigned URLs").
-    private static let redirectSeconds: ClosedRange<Int64> = 1...604_800
 
     /// Size of the cache in memory for files in an object store: half a minute of sixteen sources.
     private static let cacheBytes = 256 << 20

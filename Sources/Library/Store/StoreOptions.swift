@@ -7,12 +7,14 @@ package import Terminal
 package struct StoreOptions: ParsableArguments {
     /// Form of an address, for help: `s3://bucket/prefix`.
     package static let form = StoreAddress.form.lowercased()
+    /// Validity of addresses to which players and browsers are redirected.
+    package static let redirectSeconds = 1...Int64(StoreAddress.maximumValiditySeconds)
 
     @Option(
         help: ArgumentHelp(
             """
-            Object store of the archive. A collector uploads to it; what is not in the directory is read there. Credentials come from AWS_ACCESS_KEY_ID and \
-            AWS_SECRET_ACCESS_KEY, or from the file that AWS_SHARED_CREDENTIALS_FILE names (~/.aws/credentials).
+            Object store of the archive. A collector uploads to it; what is not in the directory is read there. Credentials come from \
+            \(StoreAddress.credentialsHelp).
             """, valueName: form))
     package var store: String?
 

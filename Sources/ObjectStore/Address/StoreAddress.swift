@@ -6,6 +6,12 @@ package struct StoreAddress: Sendable, CustomStringConvertible {
     static let kinds: [any StoreKind.Type] = [S3Address.self]
     /// Form of an address, for messages and help: `s3://BUCKET/PREFIX`.
     package static let form = kinds.map { $0.form }.joined(separator: " or ")
+    /// The origin of credentials, for help and errors: continues "credentials come from …".
+    package static let credentialsHelp = kinds.map { $0.credentialsHelp }
+        .joined(separator: ", or from ")
+    /// Maximum validity of a presigned URL that every kind of store accepts.
+    package static let maximumValiditySeconds =
+        kinds.lazy.map { $0.maximumValiditySeconds }.min() ?? 1
 
     private static let maximumBytes = 1_024
 

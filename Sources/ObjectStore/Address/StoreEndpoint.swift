@@ -27,7 +27,7 @@ package struct StoreEndpoint: Hashable, Sendable, CustomStringConvertible {
             case .host: "has no valid host: give a name or an address"
             case .port: "has no valid port: give 1 to 65535"
             case .credentials:
-                "must not contain a user or password: use AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a credentials file"
+                "must not contain a user or password: credentials come from \(StoreAddress.credentialsHelp)"
             case .path: "must not have a path: the bucket is named in \(StoreAddress.form)"
             }
         }

@@ -7,6 +7,10 @@ protocol StoreKind: Sendable, CustomStringConvertible {
     static var scheme: String { get }
     /// Form of an address, for messages: `s3://BUCKET/PREFIX`.
     static var form: String { get }
+    /// The origin of credentials, for help and errors: continues "credentials come from …".
+    static var credentialsHelp: String { get }
+    /// Maximum validity of a presigned URL.
+    static var maximumValiditySeconds: Int { get }
 
     /// Parses an address.
     /// - Parameter text: begins with the scheme.

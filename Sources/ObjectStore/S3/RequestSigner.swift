@@ -8,7 +8,7 @@ import Hashing
 struct RequestSigner: Sendable {
     /// The digest of a presigned request's body, which is unknown when the URL is created.
     static let unsignedPayload = "UNSIGNED-PAYLOAD"
-    /// Maximum validity of a presigned URL: seven days.
+    /// Maximum validity of a presigned URL: seven days (Amazon S3 User Guide, "Sharing objects with presigned URLs").
     static let maximumValiditySeconds = 604_800
     private static let algorithm = "AWS4-HMAC-SHA256"
 

@@ -4,6 +4,12 @@ import Threads
 struct S3Address: StoreKind, Hashable {
     static let scheme = "s3://"
     static let form = "s3://BUCKET/PREFIX"
+    /// As ``CredentialsSource`` finds them.
+    static let credentialsHelp = """
+        AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or from the file that AWS_SHARED_CREDENTIALS_FILE names \
+        (~/.aws/credentials)
+        """
+    static let maximumValiditySeconds = RequestSigner.maximumValiditySeconds
     /// The default region. Stores other than AWS accept it.
     static let defaultRegion = "us-east-1"
 

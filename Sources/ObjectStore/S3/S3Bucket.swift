@@ -63,6 +63,7 @@ package final class S3Bucket: ObjectBucket {
         do throws(TransportFailure) {
             transport = try HTTPTransport(
                 authorities: authorities.flatMap { $0.isEmpty ? nil : $0 },
+                setting: "AWS_CA_BUNDLE",
                 timeouts: TransportTimeouts(patience), shutdown: shutdown)
         } catch {
             throw ObjectStoreError(.refused, "\(address): \(error)")

@@ -17,7 +17,7 @@ final class HTTPConnection: @unchecked Sendable {
     /// Stores close connections that are idle for longer.
     static let idleSeconds = 15
 
-    private let setting: String
+    private let setting: String?
     private let easy: UnsafeMutableRawPointer
     private let multi: UnsafeMutableRawPointer
 
@@ -26,9 +26,9 @@ final class HTTPConnection: @unchecked Sendable {
 
     /// - Parameters:
     ///   - authorities: a file of trusted certificates, instead of the system's; nil: the system's.
-    ///   - setting: where that file is named.
+    ///   - setting: where that file is named; nil: nowhere.
     init(
-        authorities: String?, setting: String, timeouts: TransportTimeouts
+        authorities: String?, setting: String?, timeouts: TransportTimeouts
     ) throws(TransportFailure) {
         self.setting = setting
         guard Self.isReady, let easy = curl_easy_init() else { throw Self.unusable }
@@ -224,11 +224,11 @@ final class HTTPConnection: @unchecked Sendable {
                 : TransportFailure("it did not accept a connection in time")
         case CURLE_PEER_FAILED_VERIFICATION:
             TransportFailure(
-                "its certificate is not accepted: give its authority's in \(setting), and the host's own name"
+                "its certificate is not accepted: give its authority's in \(setting ?? "the system's trust store"), and the host's own name"
             )
         case CURLE_SSL_CACERT_BADFILE:
             TransportFailure(
-                "the authorities' certificates cannot be read: install ca-certificates, or correct \(setting)"
+                "the authorities' certificates cannot be read: install ca-certificates\(setting.map { ", or correct \($0)" } ?? "")"
             )
         case CURLE_SSL_CONNECT_ERROR:
             TransportFailure("no TLS connection: check whether it is http:// instead of https://")

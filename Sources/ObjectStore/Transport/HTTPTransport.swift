@@ -18,7 +18,7 @@ final class HTTPTransport: StoreTransport {
     }
 
     private let authorities: String?
-    private let setting: String
+    private let setting: String?
     private let timeouts: TransportTimeouts
     private let shutdown: Shutdown
     /// Counts unused connections.
@@ -28,16 +28,16 @@ final class HTTPTransport: StoreTransport {
 
     /// - Parameters:
     ///   - authorities: a file of trusted certificates (PEM), instead of the system's; nil: the system's.
-    ///   - setting: where that file is named, for errors.
+    ///   - setting: where that file is named, for errors; nil: nowhere.
     ///   - shutdown: ends every exchange.
     init(
-        authorities: String? = nil, setting: String = "AWS_CA_BUNDLE",
+        authorities: String? = nil, setting: String? = nil,
         timeouts: TransportTimeouts = TransportTimeouts(),
         shutdown: Shutdown = Shutdown()
     ) throws(TransportFailure) {
         if let authorities, !Self.hasCertificates(authorities) {
             throw TransportFailure(
-                "\(setting): no certificates can be read from \(authorities)")
+                "\(setting.map { "\($0): " } ?? "")no certificates can be read from \(authorities)")
         }
         self.authorities = authorities
         self.setting = setting
