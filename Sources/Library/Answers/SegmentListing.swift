@@ -98,11 +98,13 @@ extension RecordingLibrary {
 
     /// The proofs of a source's segments whose media is not in the archive as it is read here. Damaged ones are left out:
     /// `verify` reports them.
+    /// - Parameter entries: of the source's folder; nil: it is listed.
     func movedProofs(
-        of source: SourceKey
+        of source: SourceKey, in entries: [StoredEntry]? = nil
     ) throws(ArchiveError) -> [(segment: SegmentKey, proof: SegmentProof)] {
         var proofs: [(SegmentKey, SegmentProof)] = []
-        for segment in SegmentNames(try store.list(.source(source)).map(\.name)).moved(of: source) {
+        let entries = if let entries { entries } else { try store.list(.source(source)) }
+        for segment in SegmentNames(entries.map(\.name)).moved(of: source) {
             let file =
                 StoredPath.source(source) / SegmentCompanion.proof.path(of: segment.fileName)
             do throws(ArchiveError) {

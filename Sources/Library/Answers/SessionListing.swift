@@ -34,6 +34,11 @@ package struct SessionListing: Encodable, Sendable {
         sources = names
         previews = names.filter(SourcePreviews(names).isPreview)
     }
+
+    fileprivate mutating func setTotals(_ totals: SegmentTotals) {
+        segments = totals.segments
+        sizeBytes = totals.sizeBytes
+    }
 }
 
 // Each value comes from the catalog, and without one from the files.
@@ -44,9 +49,7 @@ extension SessionListing {
         state = row.state
         isProtected = row.isProtected
         setSources(row.sources)
-        segments = row.segments
-        sizeBytes = row.sizeBytes
-        sizeBytes.addClamped(growingBytes)
+        setTotals(SegmentTotals(row, growingBytes: growingBytes))
         name = row.notes.name
         tags = row.notes.tags
         note = row.notes.note
@@ -56,25 +59,18 @@ extension SessionListing {
         filesOf session: String, in library: RecordingLibrary, isCollectorRunning: Bool
     ) throws(ArchiveError) {
         self.init(unreadable: session, isCollectorRunning: isCollectorRunning)
-        var files: [StoredEntry] = []
-        var moved: [SegmentProof] = []
+        var totals = SegmentTotals()
         do throws(ArchiveError) {
             setSources(try library.sourceNames(session))
             for source in sources {
-                let key = SourceKey(session: session, source: source)
-                files += try library.segments(key)
-                // As in a catalog, which a bucket has not.
-                if library.isLocal { moved += try library.movedProofs(of: key).map(\.proof) }
+                try totals.add(SourceKey(session: session, source: source), in: library)
             }
         } catch {
             // An unreadable session does not prevent listing the others.
             guard error.isForEntry else { throw error }
             library.complain("\(error)")
         }
-        segments = files.count + moved.count
-        sizeBytes =
-            (files.map(\.sizeBytes) + moved.map(\.sizeBytes)).lazy
-            .map { UInt64(clamping: $0) }.clampedSum
+        setTotals(totals)
         do throws(ArchiveError) {
             state = try library.manifest(session).state.rawValue
         } catch {
@@ -168,7 +164,7 @@ extension RecordingLibrary {
             sessionNames().filter { !names.contains($0) }, false, from: from, until: until)
     }
 
-    /// Sessions as their files are; those that have nothing in the range are left out.
+    /// Listings of sessions from their files; those without media in the range are left out.
     private func listings(
         _ names: [String], _ isCollectorRunning: Bool, from: Int64?, until: Int64?
     ) throws(ArchiveError) -> [SessionListing] {
@@ -186,7 +182,7 @@ extension RecordingLibrary {
         }
     }
 
-    /// A session as its files are; nil: it has nothing in the range, or is no session.
+    /// The listing of a session from its files; nil: no media in the range, or no session.
     private func listing(
         _ name: String, _ isCollectorRunning: Bool, from: Int64?, until: Int64?
     ) throws(ArchiveError) -> SessionListing? {
@@ -226,7 +222,7 @@ extension RecordingLibrary {
         }
         var listing = listing
         listing.setSources(sources)
-        var files: [StoredEntry] = []
+        var totals = SegmentTotals()
         do throws(ArchiveError) {
             if from != nil || until != nil {
                 let found = try segments(
@@ -234,7 +230,7 @@ extension RecordingLibrary {
                 if found.isEmpty { return nil }
             }
             for source in sources {
-                files += try segments(SourceKey(session: listing.session, source: source))
+                try totals.add(SourceKey(session: listing.session, source: source), in: self)
             }
         } catch {
             // It is being removed, or has no description, so that its time is unknown.
@@ -243,12 +239,11 @@ extension RecordingLibrary {
             }
             return nil
         }
-        listing.segments = files.count
-        listing.sizeBytes = files.lazy.map { UInt64(clamping: $0.sizeBytes) }.clampedSum
+        listing.setTotals(totals)
         return listing
     }
 
-    /// Sessions as the catalog has them; the sizes of growing files are read from the store.
+    /// Listings of sessions from catalog rows; the sizes of growing files are read from the disk.
     private func listings(
         _ rows: [CatalogListing], _ catalog: any CatalogStore, _ isCollectorRunning: Bool
     ) throws(ArchiveError) -> [SessionListing] {

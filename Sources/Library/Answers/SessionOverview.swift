@@ -54,13 +54,14 @@ extension RecordingLibrary {
         let previews = SourcePreviews(names)
         for name in names {
             let entry = manifest.sources.first { $0.name == name }
-            let files = try segments(SourceKey(session: session, source: name))
+            var totals = SegmentTotals()
+            try totals.add(SourceKey(session: session, source: name), in: self)
             let recorded = recording.source(name)
             var source = SessionOverview.Source(
                 name: name, previewOf: previews.source(of: name), agent: entry?.agent,
                 formats: entry?.tracks ?? [],
-                isComplete: entry?.isComplete ?? false, segments: files.count,
-                sizeBytes: files.lazy.map { UInt64(clamping: $0.sizeBytes) }.clampedSum)
+                isComplete: entry?.isComplete ?? false, segments: totals.segments,
+                sizeBytes: totals.sizeBytes)
             source.startNanoseconds = try recorded?.files.first.flatMap(Self.span)?.startNanoseconds
             source.endNanoseconds = try recorded?.files.last.flatMap(Self.span)?.endNanoseconds
             sources.append(source)
