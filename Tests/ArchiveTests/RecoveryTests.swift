@@ -347,11 +347,18 @@ private typealias Scene = RecoveryScene
         #expect(try blank.layout.sessionNames() == [])
 
         // A store may have its description, which is then removed, too. Of a record that was being written it has nothing.
-        for (name, isStored) in [(".stored", true), (".stored.new", false)] {
+        for isStored in [true, false] {
             let stored = try Scene()
             try FileSystem.removeTree(stored.layout.source(stored.session, "camera"))
             try stored.writeManifest { $0.sources = [] }
-            try FileSystem.replace("\(stored.layout.session(stored.session))/\(name)", with: [])
+            let (layout, session) = (stored.layout, stored.session)
+            if isStored {
+                let manifest = try SessionManifest.read(layout.manifest(session))
+                try StoredDocuments(store: "s3://test/archive", identity: .init(manifest))
+                    .write(layout.stored(session), on: layout.disk)
+            } else {
+                try FileSystem.replace("\(layout.session(session))/.stored.new", with: [])
+            }
             #expect(try stored.recover().session == nil)
             #expect(try stored.layout.sessionNames() == [])
             let waiting = try SessionRemoval.waiting(in: stored.layout)
