@@ -174,6 +174,8 @@ async def check(arguments):
             moving = await page.run(MOVING)
             checks(f"{name}: nothing moves where that is not wanted", not moving, str(moving[:5]))
             if name == "playback":
+                # The value is stated twice a second.
+                await page.until("document.querySelector('.timeline [role=slider]')?.hasAttribute('aria-valuenow')", 20)
                 slider = await page.run("""(() => { const s = document.querySelector('.timeline [role=slider]');
                     return ['aria-label', 'aria-valuemin', 'aria-valuemax', 'aria-valuenow', 'aria-valuetext'].map((one) => s.getAttribute(one)); })()""")
                 checks("the timeline is a slider with a name and a value in words", all(slider), str(slider))
