@@ -121,7 +121,7 @@ package struct TestPicture {
 
 /// Positions in a picture of one size.
 private struct Layout {
-    /// Width of a character cell with the space beside it, in font dots.
+    /// Width of a character cell, including the space to its right, in font dots.
     static let cellWidth = BitmapFont.width + 1
     /// Height of a character cell with the space below, in font dots.
     private static let cellHeight = BitmapFont.height + 3

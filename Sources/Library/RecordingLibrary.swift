@@ -356,7 +356,9 @@ package struct RecordingLibrary: Sendable {
 
     /// Whether retention does not remove a session. Of several archives: from none of those that have it.
     package func isProtected(_ session: String) -> Bool {
-        if let copies = protectedCopies(session) { return copies.allSatisfy(\.isProtected) }
+        if let copies = protectedCopies(session) {
+            return !copies.isEmpty && copies.allSatisfy(\.isProtected)
+        }
         guard !isLocal else { return SessionProtection.isProtected(session, in: layout) }
         do throws(ArchiveError) {
             return try store.list(.session(session)).contains {

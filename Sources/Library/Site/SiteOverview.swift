@@ -157,7 +157,7 @@ package struct SiteOverview: Hashable, Sendable, Encodable {
 }
 
 extension SiteCollector {
-    /// The spools of a source of which it has records.
+    /// The spools from which the collector has records of a source.
     fileprivate func spools(of source: String) -> Set<String> {
         Set(holdings.lazy.filter { $0.source == source }.map(\.spool))
     }

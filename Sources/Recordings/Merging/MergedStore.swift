@@ -654,7 +654,7 @@ package final class MergedStore: SegmentStore {
         omit(error, file.state.path)
     }
 
-    /// - Parameter path: of the file of which a part is left out.
+    /// - Parameter path: path of the file that is partly left out.
     private func omit(_ error: ArchiveError, _ path: String) {
         leftOut.note(isTemporary: !error.isForContent)
         if memory.isDue(path) { complain("\(error)") }

@@ -189,7 +189,7 @@ struct SegmentTransfer: Sendable {
     /// - Returns: whether to continue.
     mutating func uploadIsGone() -> Bool {
         dropUpload()
-        return isRepeated()
+        return countRepetition()
     }
 
     private mutating func dropUpload() {
@@ -211,10 +211,11 @@ struct SegmentTransfer: Sendable {
     /// - Returns: whether to continue.
     mutating func objectIsChanged() -> Bool {
         state = .looking
-        return isRepeated()
+        return countRepetition()
     }
 
-    private mutating func isRepeated() -> Bool {
+    /// - Returns: whether to continue.
+    private mutating func countRepetition() -> Bool {
         repetitions += 1
         return repetitions <= Self.maximumRepetitions
     }

@@ -317,7 +317,7 @@ final class SegmentUpload {
             self.obsolete = nil
         }
         return .setAside(
-            "\(refusal.message), as in \(transfer.repetitions) attempts in a row: \(advice)")
+            "\(refusal.message), as in \(transfer.repetitions) attempts: \(advice)")
     }
 
     private func read(_ part: Int) throws(UploadError) -> ObjectBytes {

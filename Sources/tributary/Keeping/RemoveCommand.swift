@@ -47,7 +47,7 @@ struct RemoveCommand: ParsableCommand {
                 print("removed \(place.name), \(ByteCount(bytes))")
                 if let store {
                     print(
-                        "\(place.name) is also in \(store): a collector with --store \(store) removes it there"
+                        "\(place.name) is also in \(oneLine(store)): a collector with --store \(oneLine(store)) removes it there"
                     )
                 }
             }
